@@ -38,13 +38,18 @@ $(STAMP)/browser:
 	fi
 	@mkdir -p $(STAMP) && touch $@
 
+# The environment of ARE that the tests of GAIA2 runs need; kept in .venv/cache.
+$(STAMP)/are: data/gaia2/requirements.txt $(STAMP)/installed
+	@TRACEJURY_CACHE=$(CURDIR)/$(VENV)/cache $(BIN)/tracejury gaia2 setup
+	@touch $@
+
 demo: $(STAMP)/installed  ## Ingest the samples, judge them offline, open the app
 	$(BIN)/tracejury demo $(ARGS)
 
-test: $(STAMP)/installed $(STAMP)/browser  ## Run every test, the browser's included (three at once: a browser waits more than it works)
+test: $(STAMP)/installed $(STAMP)/browser $(STAMP)/are  ## Run every test, the browser's included (three at once: a browser waits more than it works)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m 'not soak' $(ARGS)
 
-soak: $(STAMP)/installed $(STAMP)/browser  ## Run the long forms: a worker killed 100 times, 200 items by keys
+soak: $(STAMP)/installed $(STAMP)/browser  ## Run the long forms: a run's process killed 100 times, 200 items by keys, each reader and route attacked
 	$(BIN)/python -m pytest -q -m soak $(ARGS)
 
 check: $(STAMP)/installed  ## Format, lint, types, quick tests
@@ -60,8 +65,9 @@ format: $(STAMP)/installed  ## Format and mend what lint can mend
 bench: $(STAMP)/installed  ## Measure speed and size, ratios side by side
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
-lock: pyproject.toml  ## Renew requirements.lock
+lock: pyproject.toml  ## Renew requirements.lock and the list of ARE's environment
 	$(BIN)/uv pip compile pyproject.toml --group dev --generate-hashes --no-annotate --no-header --quiet -o requirements.lock
+	$(BIN)/uv pip compile --group are --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet -o data/gaia2/requirements.txt
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

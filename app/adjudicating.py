@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from tracejury.app import loading
+from tracejury.app import estimates
+from tracejury.app.listings import place
 from tracejury.app.session import workspace
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.adjudication.decisions import (
@@ -18,45 +19,46 @@ from tracejury.judging.adjudication.decisions import (
     decisions_revision,
     opinions_revision,
 )
+from tracejury.judging.store.revisions import Revision
 
 _reads = threading.Lock()
 
 
-def said_now(seed: str) -> Opinions:
+def opinions_now(seed: str) -> Opinions:
     """Of now, the same after every decision. Shared between sessions: never changed."""
     with read_transaction(workspace().engine) as connection:
         now = opinions_revision(connection)
     with _reads:  # who comes while it is being read waits for it, and does not read it too
-        return _said(loading.place(), now, seed)
+        return _opinions(place(), now, seed)
 
 
-def ruled_now() -> Mapping[str, TraceDecisions]:
+def decisions_now() -> Mapping[str, TraceDecisions]:
     """What has been decided, by trace. Shared between sessions: never changed."""
     with read_transaction(workspace().engine) as connection:
-        return _ruled(loading.place(), decisions_revision(connection))
+        return _decisions(place(), decisions_revision(connection))
 
 
 def warm() -> None:
     """Read it before the first person asks, where that takes long."""
-    if loading.has_much():
-        said_now(workspace().secret())
+    if not estimates.is_small_now():
+        opinions_now(workspace().secret())
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _said(place: str, now: loading.Revision, seed: str) -> Opinions:
-    held = _last_said(place, seed)
+def _opinions(place: str, now: Revision, seed: str) -> Opinions:
+    last = _last_opinions(place, seed)
     with read_transaction(workspace().engine) as connection:
-        held[:] = [all_opinions(connection, seed=seed, before=held[0] if held else None)]
-    return held[0]
+        last[:] = [all_opinions(connection, seed=seed, before=last[0] if last else None)]
+    return last[0]
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _last_said(place: str, seed: str) -> list[Opinions]:
+def _last_opinions(place: str, seed: str) -> list[Opinions]:
     """What was read last: of it, only the traces that changed are read again."""
     return []
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _ruled(place: str, now: loading.Revision) -> dict[str, TraceDecisions]:
+def _decisions(place: str, now: Revision) -> dict[str, TraceDecisions]:
     with read_transaction(workspace().engine) as connection:
         return decisions_by_trace(connection)

@@ -12,13 +12,15 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import App
 
-from tracejury.app import adjudicating, loading
+from tracejury.app import adjudicating, estimates
 from tracejury.app.api import ROUTES
 from tracejury.app.api.otlp import watch_stragglers
+from tracejury.app.api.scripts import may_read_metrics
 from tracejury.app.api.signin import is_signed_in
 from tracejury.app.config import config
+from tracejury.app.guard import Guard
 from tracejury.app.look import Look
-from tracejury.app.preloading import Preloading
+from tracejury.app.run_processes import RUNS
 from tracejury.app.session import workspace
 from tracejury.app.signin import SignInFirst
 
@@ -32,22 +34,14 @@ async def health(_request: object) -> JSONResponse:
 
 
 async def be_ready() -> None:
-    """What takes a second to start, to import or to read, once the first page has had its time.
-
-    Where little is held, once a researcher has come: who labels needs none of it.
-    """
+    """What takes a second to import or to read, once the first page has had its time, where much is held."""
     await asyncio.sleep(READY_AFTER_S)
     await asyncio.to_thread(settle)
-    has_much = await asyncio.to_thread(loading.has_much)
-    while not (has_much or loading.is_wanted.is_set()):
-        await asyncio.sleep(READY_AFTER_S / 10)
-    if not has_much:  # pages make their own figures till then: whoever opens the first has the processor for it
-        await asyncio.sleep(READY_AFTER_S)
-    loading.desk().start()
-    for name in IMPORTED_LATE:
-        await asyncio.to_thread(importlib.import_module, name)
-    await asyncio.to_thread(adjudicating.warm)
-    await asyncio.to_thread(settle)
+    if not await asyncio.to_thread(estimates.is_small_now):
+        for name in IMPORTED_LATE:
+            await asyncio.to_thread(importlib.import_module, name)
+        await asyncio.to_thread(adjudicating.warm)
+        await asyncio.to_thread(settle)
 
 
 def settle() -> None:
@@ -58,23 +52,27 @@ def settle() -> None:
 
 @asynccontextmanager
 async def lifespan(_app: App) -> AsyncIterator[None]:
-    """Beside the pages: traces that arrived without a root are shown after a while; heavy figures are made ahead."""
+    """Beside the pages: traces that came without a root are shown after a while; the worker of estimates is ready."""
     gc.freeze()  # what was imported; the rest in `settle`
     watcher = asyncio.create_task(watch_stragglers(workspace))
-    await asyncio.to_thread(loading.warm)
+    await asyncio.to_thread(estimates.start)
     readying = asyncio.create_task(be_ready())
     try:
         yield
     finally:
         for task in (watcher, readying):
             task.cancel()
-        loading.desk().close()
+        estimates.queue().close()
+        RUNS.close()
 
 
 def middleware() -> list[Middleware]:
-    """In the password mode nobody gets a page before they have signed in; a page comes with its style."""
+    """First what is not for this app is refused; in the password mode nobody gets a page before they have signed in;
+    a page comes with its style.
+    """
+    guard = Middleware(Guard, hosts=config().hosts, may_read_metrics=may_read_metrics)
     first = [Middleware(SignInFirst, is_signed_in=is_signed_in)] if config().sign_in == "password" else []
-    return [*first, Middleware(Preloading), Middleware(Look)]
+    return [guard, *first, Middleware(Look)]
 
 
 app = App(

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from tracejury.app.commands.faults import Commands
+
 HOME = click.option(
     "--home",
     type=click.Path(file_okay=False, path_type=Path),
@@ -21,11 +23,11 @@ SCORE_FORMS = ("langfuse", "phoenix", "label-studio", "argilla", "langsmith", "m
 DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="tracejury")
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 def main(verbose: bool) -> None:
-    """People and LLM judges read the same agent trace, span by span; see how far they agree."""
+    """Compare people and LLM judges who read the same agent traces, span by span."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     logging.basicConfig(
         stream=sys.stderr,
@@ -49,32 +51,34 @@ def demo(home: Path | None, port: int, no_serve: bool) -> None:
 @HOME
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8501, show_default=True)
-def serve(home: Path | None, host: str, port: int) -> None:
+@click.option("--i-know", "is_agreed", is_flag=True, help="Listen beyond this machine though nobody signs in.")
+def serve(home: Path | None, host: str, port: int, is_agreed: bool) -> None:
     """Open the app on this workspace."""
     from tracejury.app.commands import serving
 
+    serving.refuse_open_door(host, is_agreed=is_agreed)
     sys.exit(serving.serve(home, host=host, port=port))
 
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True)
 @HOME
-@click.option("--format", "format_", default=None, help="Name of the format, when it is not to be recognised.")
+@click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
 @click.option(
     "--workers",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Processes that read files; started only as far as the files are worth it.",
+    help="Max. processes that read files; few or small files start fewer.",
 )
-@click.option("--merge", is_flag=True, help="Join the spans of one trace over several files.")
+@click.option("--merge", is_flag=True, help="Join the parts of one trace over all files given.")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
 @click.option(
     "--map",
     "maps",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A TOML file that says which attribute holds what (beside those in HOME/maps).",
+    help="TOML file that maps attributes to span fields (in addition to those in HOME/maps).",
 )
 @JSON
 def ingest(
@@ -112,21 +116,183 @@ def map_suggest(path: str) -> None:
 @click.argument("name", type=click.Choice(["trail"]))
 @HOME
 def fetch(name: str, home: Path | None) -> None:
-    """Load a public data set with your own token (HF_TOKEN): its traces and its labels."""
+    """Load the traces and labels of a public data set with your token (HF_TOKEN)."""
     from tracejury.app.commands import fetching
 
     sys.exit(fetching.fetch(name, home))
 
 
-@main.command("traces")
+@main.group()
+def gaia2() -> None:
+    """Run GAIA2 here: scenarios of Meta's ARE with any model, each run a trace of the workspace."""
+
+
+@gaia2.command("setup")
+@click.option("--python", type=click.Path(path_type=Path), help="A Python that has ARE already: use it from now on.")
+@click.option("--check", is_flag=True, help="Only say what is there; exit code 1 where nothing is.")
+@JSON
+def gaia2_setup(python: Path | None, check: bool, as_json: bool) -> None:
+    """Make the environment of its own that runs ARE (750 MB, half a minute), in the cache folder."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.setup(python, check=check, as_json=as_json))
+
+
+@gaia2.command("fetch")
+@click.option("--capability", "capabilities", multiple=True, metavar="NAME", help="Only these (may be given again).")
+@click.option("--split", default="validation", show_default=True)
+@click.option("--limit", type=click.IntRange(1), default=None, help="At most so many scenarios in all.")
+@HOME
+def gaia2_fetch(capabilities: tuple[str, ...], split: str, limit: int | None, home: Path | None) -> None:
+    """Load the scenarios of GAIA2 from the hub, at a pinned revision, with your own token (HF_TOKEN)."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.fetch(home, capabilities=capabilities, split=split, limit=limit))
+
+
+def _number_or_none(_context: object, parameter: click.Parameter, value: str) -> float | int | None:
+    """A number, or nothing for `none`: then the model is not told."""
+    if value.lower() == "none":
+        return None
+    try:
+        return int(value) if parameter.name == "max_tokens" else float(value)
+    except ValueError as error:
+        raise click.BadParameter(f"a number or none, not {value!r}") from error
+
+
+@gaia2.command("run")
+@click.argument("scenarios", nargs=-1, required=True)
+@click.option("--model", default=None, help="The agent's model by litellm's name, or script:FILE (a list of replies).")
+@click.option("--judge-model", default=None, help="The model of the benchmark's judge; script:FILE too.")
+@click.option("--no-judge", is_flag=True, help="Ask no judge: runs are made and not scored.")
+@click.option("--capability", multiple=True, metavar="NAME", help="Only scenarios of these (may be given again).")
+@click.option("--limit", type=click.IntRange(1), default=None, help="At most so many scenarios in all.")
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Runs of each scenario.")
+@click.option("--temperature", default="0.5", show_default=True, callback=_number_or_none, help="A number, or none.")
+@click.option("--max-tokens", default="16384", show_default=True, callback=_number_or_none, help="A number, or none.")
+@click.option("--max-iterations", type=click.IntRange(1), default=80, show_default=True, help="Steps of the agent.")
+@click.option("--time-limit", type=float, default=1860.0, show_default=True, help="Seconds a run may take.")
+@click.option(
+    "--duration", type=click.IntRange(1), default=1800, show_default=True, help="Simulated seconds (Time: 420)."
+)
+@click.option(
+    "--time",
+    type=click.Choice(["measured", "fixed"]),
+    default="measured",
+    show_default=True,
+    help="How the simulated clock goes on while the model thinks.",
+)
+@click.option("--seed", type=int, default=None, help="Sent to the model, another for each run.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Runs at a time.")
+@click.option("--budget", type=click.FloatRange(0), default=None, metavar="USD", help="Make no call beyond it.")
+@click.option("--price", default=None, metavar="IN,OUT", help="US$ per million tokens of the agent's model.")
+@click.option("--judge-price", default=None, metavar="IN,OUT", help="US$ per million tokens of the judge's model.")
+@click.option("--api-base", default=None, help="Address of the server of the agent's model.")
+@click.option("--judge-api-base", default=None, help="Address of the server of the judge's model.")
+@click.option("--again", default="", metavar="STATUS,...", help="Make runs again that ended so, e.g. timeout.")
+@click.option("--oracle", is_flag=True, help="Play the scenario's own events, without an agent.")
+@click.option("--noise", is_flag=True, help="Failing tools and events of the environment (GAIA2's noise phase).")
+@click.option("--agent-to-agent", is_flag=True, help="Apps are agents too (GAIA2's agent2agent phase).")
+@click.option("--then-judge", type=click.Choice(["checks"]), default=None, help="Judge each run as it ends.")
+@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
+@click.option("--dry-run", is_flag=True, help="Only say which runs would be made.")
+@HOME
+@JSON
+def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
+    """Run SCENARIOS: JSON or Parquet files, folders of them, or `samples` for the shipped stand-ins."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.run(scenarios, home, as_json=as_json, **options))
+
+
+@gaia2.command("proof")
+@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
+@JSON
+def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
+    """Show, offline, that stock ARE's judge fails a run that is right, and ours does not."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.proof(are_python, as_json=as_json))
+
+
+@gaia2.command("runs")
+@HOME
+@JSON
+def gaia2_runs(home: Path | None, as_json: bool) -> None:
+    """Show where every run stands."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.show_runs(home, as_json=as_json))
+
+
+@gaia2.command("stop")
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every run under way.")
+@HOME
+def gaia2_stop(names: tuple[str, ...], everything: bool, home: Path | None) -> None:
+    """End runs under way; each keeps its partial trace."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.stop(names, home, everything=everything))
+
+
+@main.group("traces", invoke_without_command=True)
 @HOME
 @JSON
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a CSV file.")
-def list_traces(home: Path | None, as_json: bool, csv_file: Path | None) -> None:
-    """List the traces of the workspace."""
+@click.pass_context
+def traces_group(context: click.Context, home: Path | None, as_json: bool, csv_file: Path | None) -> None:
+    """List the traces of the workspace; `remove` and `replace` change which there are."""
     from tracejury.app.commands import traces
 
-    traces.list_traces(home, as_json=as_json, csv_file=csv_file)
+    if context.invoked_subcommand is None:
+        traces.list_traces(home, as_json=as_json, csv_file=csv_file)
+
+
+@traces_group.command("remove")
+@click.argument("trace_ids", metavar="TRACE...", nargs=-1, required=True)
+@HOME
+@click.option("--with-labels", is_flag=True, help="Delete what people stored about them, too.")
+@JSON
+def traces_remove(trace_ids: tuple[str, ...], home: Path | None, with_labels: bool, as_json: bool) -> None:
+    """Take traces out of the workspace, after a backup. Labels stay and count again with the trace."""
+    from tracejury.app.commands import removing
+
+    sys.exit(removing.remove(trace_ids, home, with_labels=with_labels, as_json=as_json))
+
+
+@traces_group.command("replace")
+@click.argument("paths", nargs=-1, required=True)
+@HOME
+@click.option("--format", "format_", default=None, help="Name of the format, when it is not to be recognised.")
+@click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
+@JSON
+def traces_replace(paths: tuple[str, ...], home: Path | None, format_: str | None, redact: bool, as_json: bool) -> None:
+    """Ingest PATHS in the place of traces of the same id, after a backup. Labels stay."""
+    from tracejury.app.commands import removing
+
+    sys.exit(removing.replace(paths, home, as_json=as_json, format=format_, redact=redact))
+
+
+@main.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@HOME
+def backup(file: Path, home: Path | None) -> None:
+    """Write the whole database to FILE while people work."""
+    from tracejury.app.commands import removing
+
+    removing.backup(file, home)
+
+
+@main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@HOME
+@click.option("--yes", is_flag=True, help="Replace what the workspace holds now (it is backed up first).")
+def restore(file: Path, home: Path | None, yes: bool) -> None:
+    """Put the backup FILE in the place of the database. Stop the app first."""
+    from tracejury.app.commands import removing
+
+    removing.restore(file, home, is_agreed=yes)
 
 
 @main.command()
@@ -146,7 +312,7 @@ def spans(trace: str, home: Path | None, csv_file: Path | None, parquet_file: Pa
 @click.argument("trace")
 @HOME
 def text(trace: str, home: Path | None) -> None:
-    """Print exactly what a judge reads of TRACE."""
+    """Print the exact text that a judge reads of TRACE."""
     from tracejury.app.commands import traces
 
     traces.text(trace, home)
@@ -157,49 +323,58 @@ def text(trace: str, home: Path | None) -> None:
 @HOME
 @click.option("--dimensions", default="all", show_default=True, help=f"{DIMENSIONS}, all, trail, or own rubrics.")
 @click.option("--model", default="checks", show_default=True, help="checks (offline) or any litellm model name.")
-@click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeats of each judgement.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="Times that each judge is asked about each trace.",
+)
 @click.option("--mode", type=click.Choice(["trace", "span", "jury"]), default="trace", show_default=True)
 @click.option(
     "--jury-rule",
     type=click.Choice(["majority", "mean"]),
     default="majority",
     show_default=True,
-    help="How the models of a jury (--mode jury --model A,B,C) give one score; a tie is said, not broken.",
+    help="How the models of a jury (--mode jury --model A,B,C) give one score. Ties are reported, not resolved.",
 )
 @click.option("--agent", default=None, help="Agent description to give the judges (default: chosen by the trace).")
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True)
+@click.option("--rpm", type=click.IntRange(1), default=None, help="Requests a minute at most.")
+@click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most.")
 @click.option(
-    "--rpm", type=click.IntRange(1), default=None, help="Requests a minute at most, of all workers of the run."
+    "--budget", type=float, default=None, help="US dollars at most: the run stops before (exit code 3) and can go on."
 )
-@click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most, of all workers of the run.")
-@click.option("--budget", type=float, default=None, help="US dollars at most.")
 @click.option(
     "--price",
     "prices",
     multiple=True,
     metavar="[MODEL=]IN,OUT[,CACHED]",
-    help="US dollars per million tokens, where no public price is known or another holds.",
+    help="US dollars per million tokens, in place of the public price.",
 )
 @click.option(
     "--cache/--no-cache",
     "use_cache",
     default=True,
     show_default=True,
-    help="Take the stored reply of an earlier run to the same request (model, parameters, prefix, rubric, repeat).",
+    help="Reuse the stored reply to an identical request (model, parameters, prefix, rubric, repeat).",
 )
 @click.option(
     "--ask-again/--no-ask-again",
     default=True,
     show_default=True,
-    help="Send again what was sent before a worker or connection ended (perhaps paid twice), or leave it as an error.",
+    help="Resend requests that got no answer before a process or connection ended (they may be charged twice), or "
+    "store them as failures.",
 )
-@click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
+@click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
 @click.option("--order", type=click.Choice(["cache", "paper"]), default="cache", show_default=True)
 @click.option("--temperature", type=float, default=None)
 @click.option("--max-tokens", type=click.IntRange(1), default=None)
 @click.option("--reasoning-effort", default=None)
-@click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call nothing.")
-@click.option("--failed-only", is_flag=True, help="Judge again what failed, in the last run of this kind.")
+@click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call and write nothing.")
+@click.option("--resume", type=int, default=None, metavar="RUN", help="Go on with this run, as it was planned.")
+@click.option("--if-queued", is_flag=True, hidden=True, help="Unless somebody paused or cancelled it meanwhile.")
+@click.option("--failed-only", is_flag=True, help="Judge the failed cells of the last such run again.")
 @click.option("--batch", is_flag=True, help="Use the provider's batch interface.")
 @click.option("--even-if-empty", is_flag=True, help="Judge traces that hold names and times only, too.")
 @click.option(
@@ -207,7 +382,7 @@ def text(trace: str, home: Path | None) -> None:
     "reasoning",
     default=True,
     show_default=True,
-    help="Show the judges what a model thought, where the trace tells it apart from what it said.",
+    help="Show judges a model's reasoning where the trace records it apart from its answer.",
 )
 @JSON
 def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
@@ -217,19 +392,34 @@ def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **option
     sys.exit(judging.judge(trace_ids, home, as_json=as_json, **options))
 
 
-@main.command()
-@HOME
-@click.option("--once", is_flag=True, help="Stop when no run waits.")
-def worker(home: Path | None, once: bool) -> None:
-    """Take judge runs from the workspace and work on them."""
-    from tracejury.app.commands import judging
+@main.group()
+def rubric() -> None:
+    """Write rubrics of your own."""
 
-    sys.exit(judging.worker(home, once=once))
+
+@rubric.command("new")
+@click.argument("name")
+@HOME
+def rubric_new(name: str, home: Path | None) -> None:
+    """Write a commented rubric NAME into the workspace, to be filled in."""
+    from tracejury.app.commands import rubrics
+
+    sys.exit(rubrics.new(home, name))
+
+
+@rubric.command("check")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@JSON
+def rubric_check(file: Path, as_json: bool) -> None:
+    """Name every fault of a rubric FILE, or show the prompt that it makes."""
+    from tracejury.app.commands import rubrics
+
+    sys.exit(rubrics.check(file, as_json=as_json))
 
 
 @main.group()
 def labels() -> None:
-    """Labels of people, in and out."""
+    """Import and export annotators' labels."""
 
 
 @labels.command("import")
@@ -241,10 +431,13 @@ def labels() -> None:
     type=click.Choice(["auto", "tracejury", "trail", "csv", *SCORE_FORMS]),
     default="auto",
     show_default=True,
-    help="auto recognises each form but trail by its keys; csv is any CSV or JSON lines with a trace_id.",
+    help="auto recognises every form except trail by its keys; csv is any CSV or JSON lines with a trace_id.",
 )
 @click.option(
-    "--columns", multiple=True, metavar="FIELD=COLUMN,...", help="Columns of a csv whose names are not recognised."
+    "--columns",
+    multiple=True,
+    metavar="FIELD=COLUMN,...",
+    help="Columns of a csv file whose names tracejury does not recognise.",
 )
 @click.option(
     "--scale",
@@ -253,12 +446,12 @@ def labels() -> None:
     metavar="[NAME:]FROM=TO",
     help="How scores become 0 to 3: 1..5=0..3 (to the nearest, halves up) or good=3,bad=0; of one NAME or of all.",
 )
-@click.option("--annotator", default=None, help="Whose labels these are, whatever the files say.")
+@click.option("--annotator", default=None, help="Annotator of these labels, in place of the name in the files.")
 @click.option(
     "--reviewed",
     "is_reviewed",
     is_flag=True,
-    help="Each person finished the traces of these files: what they did not mark counts as no error.",
+    help="Count each annotator's traces in these files as submitted: spans without a label then count as no error.",
 )
 @JSON
 def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json: bool, **options: Any) -> None:
@@ -278,7 +471,7 @@ def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json
     default="tracejury",
     show_default=True,
 )
-@click.option("--annotator", "annotators", multiple=True, help="Only of this person (may be given again).")
+@click.option("--annotator", "annotators", multiple=True, help="Only labels of this annotator (repeatable).")
 def labels_export(home: Path | None, out: Path, form: str, annotators: tuple[str, ...]) -> None:
     """Export labels."""
     from tracejury.app.commands import opinions
@@ -288,20 +481,20 @@ def labels_export(home: Path | None, out: Path, form: str, annotators: tuple[str
 
 @main.group()
 def verdicts() -> None:
-    """What judges said, in and out."""
+    """Import and export judges' verdicts."""
 
 
 @verdicts.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @HOME
 @click.option("--as", "form", type=click.Choice(["trail"]), default="trail", show_default=True)
-@click.option("--judge-model", required=True, help="Name of the judge model that gave the answers.")
-@click.option("--repeat", type=click.IntRange(0), default=None, help="Which repeat of the judge these are, from 0.")
+@click.option("--judge-model", required=True, help="Name of the judge model that wrote these outputs.")
+@click.option("--repeat", type=click.IntRange(0), default=None, help="Repeat of the judge, from 0.")
 @JSON
 def verdicts_import(
     files: tuple[Path, ...], home: Path | None, form: str, judge_model: str, repeat: int | None, as_json: bool
 ) -> None:
-    """Import judge outputs made elsewhere; each file ends as findings or as a named failure."""
+    """Import judge outputs of other tools; each file becomes findings or a named failure."""
     from tracejury.app.commands import opinions
 
     sys.exit(opinions.import_verdicts(files, home, form=form, judge_model=judge_model, repeat=repeat, as_json=as_json))
@@ -320,27 +513,31 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 @main.command()
 @HOME
 @click.option("--judge-model", default=None, help="Only the findings of this judge model.")
-@click.option("--model", default=None, help="Ask a model too (any litellm name); without it the rule alone proposes.")
-@click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
-@click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Calls at a time.")
-@click.option("--budget", type=float, default=None, help="US dollars after which no call is begun.")
+@click.option(
+    "--model", default=None, help="Also ask a model (any litellm name); without it only the rule proposes matches."
+)
+@click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
+@click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Concurrent calls.")
+@click.option("--budget", type=float, default=None, help="Cost in US dollars after which no call starts.")
 @click.option(
     "--price",
     default=None,
     metavar="IN,OUT[,CACHED]",
-    help="US dollars per million tokens of --model, where no public price is known or another holds.",
+    help="US dollars per million tokens of --model, in place of the public price.",
 )
-@click.option("--withdraw", is_flag=True, help="Take back every proposal of --model that nobody has decided.")
+@click.option("--withdraw", is_flag=True, help="Withdraw all undecided proposals of --model.")
 @JSON
 def match(home: Path | None, judge_model: str | None, model: str | None, as_json: bool, **options: Any) -> None:
-    """Propose pairs of human errors and judge findings; people decide."""
+    """Propose matches of annotators' errors and judges' findings; people confirm or reject them."""
     from tracejury.app.commands import opinions
 
     if model is None:
         if options["withdraw"]:
-            raise click.UsageError("--withdraw needs the --model whose proposals are taken back")
+            raise click.UsageError("--withdraw needs the model of the proposals. Try: --model NAME --withdraw")
         if options["price"] is not None:
-            raise click.UsageError("--price needs the --model whose price it is; the rule costs nothing")
+            raise click.UsageError(
+                "--price needs the model that it belongs to; the rule costs nothing. Try: --model NAME --price IN,OUT"
+            )
         sys.exit(opinions.match(home, judge_model=judge_model, as_json=as_json))
     sys.exit(opinions.match_by_model(home, model=model, judge_model=judge_model, as_json=as_json, **options))
 
@@ -348,7 +545,7 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
 @main.command()
 @HOME
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the tables.")
-@click.option("--table", "names", multiple=True, help="Only this table (may be given again).")
+@click.option("--table", "names", multiple=True, help="Only this table (repeatable).")
 @click.option("--split", "split_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=None)
 @click.option("--matches", type=click.Choice(["proposed", "confirmed"]), default="proposed", show_default=True)
 @click.option(
@@ -361,7 +558,9 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
 @click.option(
     "--judge-model", "judge_models", multiple=True, metavar="NAME", help="Only this judge model (repeatable)."
 )
-@click.option("--version", "versions", multiple=True, metavar="HASH", help="These judge versions, not the newest.")
+@click.option(
+    "--version", "versions", multiple=True, metavar="HASH", help="Judge versions to use (default: the newest)."
+)
 @click.option("--repeat", type=click.IntRange(0), default=0, show_default=True, help="Repeat of the judges, from 0.")
 @click.option(
     "--compare",
@@ -372,19 +571,23 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
     help="Two sides: a judge model, or version=HASH, person=NAME, judge_model=NAME,repeat=N.",
 )
 @click.option("--data", multiple=True, metavar="FORMAT", help="Only traces of this format: trail, gaia2 ...")
-@click.option("--guideline", default=None, help="Only traces whose review was made under this guideline version.")
-@click.option("--revealed", is_flag=True, help="Count labels made after the judge's answer was shown, too.")
-@click.option("--inputs", is_flag=True, help="Write what the tables are made from, too, as --from-csv reads it.")
+@click.option("--guideline", default=None, help="Only traces that were labelled under this guideline version.")
+@click.option("--revealed", is_flag=True, help="Include labels that were stored after the reveal.")
+@click.option(
+    "--inputs", is_flag=True, help="Also write the input rows of the tables, in the form that --from-csv reads."
+)
 @click.option("--format", "formats", default="csv", show_default=True, help="csv,json,md,tex,parquet")
 @click.option("--missing", type=click.Choice(["drop", "disagree"]), default="drop", show_default=True)
 @click.option("--draws", type=click.IntRange(0), default=2000, show_default=True, help="Bootstrap resamples.")
-@click.option("--seed", type=int, default=None, help="Of the resamples (default: as on the pages, in manifest.json).")
+@click.option(
+    "--seed", type=int, default=None, help="Seed of the resamples (default: the pages' seed, see manifest.json)."
+)
 @click.option(
     "--from-csv",
     "from_csv",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=None,
-    help="Folder with error_pairs.csv, score_pairs.csv, ratings.csv: no workspace needed.",
+    help="Folder with error_pairs.csv, score_pairs.csv and ratings.csv; replaces the workspace.",
 )
 @JSON
 def report(home: Path | None, as_json: bool, **options: Any) -> None:
@@ -396,7 +599,7 @@ def report(home: Path | None, as_json: bool, **options: Any) -> None:
 
 @main.command()
 @HOME
-@click.option("--person", default=None, help="Whose token it is (default: TRACEJURY_USER).")
+@click.option("--person", default=None, help="Person that the token belongs to (default: TRACEJURY_USER).")
 @click.option(
     "--for",
     "use",
@@ -405,21 +608,21 @@ def report(home: Path | None, as_json: bool, **options: Any) -> None:
     show_default=True,
     help="Read /api/export, or send traces to /v1/traces.",
 )
-@click.option("--days", type=click.IntRange(1, 90), default=7, show_default=True, help="How long it is good.")
-@click.option("--take-back", is_flag=True, help="End every token of this person instead.")
-def token(home: Path | None, person: str | None, use: str, days: int, take_back: bool) -> None:
-    """Print a token with which a script asks a running app."""
+@click.option("--days", type=click.IntRange(1, 90), default=7, show_default=True, help="Days until the token expires.")
+@click.option("--revoke", is_flag=True, help="Revoke all tokens of this person.")
+def token(home: Path | None, person: str | None, use: str, days: int, revoke: bool) -> None:
+    """Print a token for scripts that call the running app."""
     from tracejury.app.commands import tokens
 
-    if take_back:
-        tokens.take_back(home, person)
+    if revoke:
+        tokens.revoke(home, person)
     else:
         tokens.token(home, person, use=use, days=days)
 
 
 @main.command()
 @HOME
-@click.option("--repair", is_flag=True, help="Mend what can be mended (search index, summaries).")
+@click.option("--repair", is_flag=True, help="Repair the search index and the summaries.")
 @JSON
 def verify(home: Path | None, repair: bool, as_json: bool) -> None:
     """Check the workspace: source bytes against spans, references, labels and verdicts."""

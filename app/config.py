@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from tracejury.app.guard import LOCAL, host_name
+
 DEFAULT_USER = "me"
+LISTENS = "TRACEJURY_LISTENS"
+"""Set by `tracejury serve`: the address that it listens at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +26,10 @@ class Config:
     sign_in: str
     user: str
     new_people: tuple[str, ...] = ()
+    hosts: frozenset[str] | None = None
+    """The names and addresses that the app answers at; None: any."""
+    proxies: tuple[str, ...] = ()
+    """The proxies whose word on the sender's address is believed."""
 
 
 @lru_cache(maxsize=1)
@@ -35,7 +43,24 @@ def config() -> Config:
         sign_in=sign_in,
         user=os.environ.get("TRACEJURY_USER", DEFAULT_USER),
         new_people=_new_people(os.environ.get("TRACEJURY_NEW_PEOPLE", "refuse")),
+        hosts=_hosts(sign_in),
+        proxies=_listed("TRACEJURY_PROXIES"),
     )
+
+
+def _hosts(sign_in: str) -> frozenset[str] | None:
+    """This machine's own names, what the app listens at, and TRACEJURY_HOSTS.
+
+    Where people sign in, any name unless some are listed: a page under a foreign name has nobody's session.
+    """
+    listed = _listed("TRACEJURY_HOSTS")
+    if sign_in != "off" and not listed:
+        return None
+    return LOCAL | {host_name(one) for one in (*listed, os.environ.get(LISTENS, "127.0.0.1"))}
+
+
+def _listed(name: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in os.environ.get(name, "").split(",") if one.strip())
 
 
 def _new_people(text: str) -> tuple[str, ...]:

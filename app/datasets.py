@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Collection
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -17,14 +18,16 @@ from sqlalchemy import Connection, select
 from sqlalchemy import Table as SqlTable
 from sqlalchemy.sql.elements import ColumnElement
 
-from tracejury.app import loading
-from tracejury.app.loading import Choice
+from tracejury.app import estimates, listings
+from tracejury.app.estimates import estimate
 from tracejury.app.session import workspace
-from tracejury.ingest.spreadsheet import safe_cell, safe_texts
+from tracejury.ingest.spreadsheet import csv_text
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
 from tracejury.judging.labels.label_store import error_labels, score_labels
+from tracejury.judging.reports import rows
+from tracejury.judging.reports.estimates import DERIVED
 from tracejury.judging.reports.export import (
     WRITERS,
     MadeFrom,
@@ -34,6 +37,7 @@ from tracejury.judging.reports.export import (
     markdown_text,
     parquet_bytes,
 )
+from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import submitted
 from tracejury.judging.reports.latex import latex_table
 from tracejury.judging.runs.verdicts import findings_of
@@ -52,20 +56,20 @@ MIMES: Final = {
 
 
 class Dataset(NamedTuple):
-    """Rows by name: `frame` makes them for a choice, `about` says what one row is and which filters hold."""
+    """Rows by name: `frame` makes them for the filters, `about` says what one row is and which filters hold."""
 
     name: str
     title: str
     about: str
-    frame: Callable[[Choice], pd.DataFrame]
+    frame: Callable[[Filters], pd.DataFrame]
 
 
-def labels(choice: Choice) -> pd.DataFrame:
+def labels(filters: Filters) -> pd.DataFrame:
     """Every current error label, one row each; spans, dimensions and evidence as JSON."""
     table = tables.error_label
     with read_transaction(workspace().engine) as connection:
-        found = error_labels(connection, *_of_people(choice, table))
-    kept = _kept([asdict(label) for label in found], choice)
+        found = error_labels(connection, *_of_people(filters, table))
+    kept = _kept([asdict(label) for label in found], filters)
     columns = [
         "label_id", "trace_id", "annotator", "span_ids", "dimensions", "impact", "category", "description", "evidence",
         "phase", "attributes",
@@ -73,20 +77,20 @@ def labels(choice: Choice) -> pd.DataFrame:
     return pd.DataFrame(kept, columns=columns, dtype=object)
 
 
-def score_rows(choice: Choice) -> pd.DataFrame:
+def score_rows(filters: Filters) -> pd.DataFrame:
     """Every current score of a person, one row each."""
     table = tables.score_label
     with read_transaction(workspace().engine) as connection:
-        found = score_labels(connection, *_of_people(choice, table))
-    kept = _kept([asdict(score) for score in found], choice)
+        found = score_labels(connection, *_of_people(filters, table))
+    kept = _kept([asdict(score) for score in found], filters)
     columns = ["trace_id", "annotator", "dimension", "value", "not_applicable", "note", "confidence", "phase"]
     types = {"value": "float64", "not_applicable": "bool", "confidence": "Int64"}
     return pd.DataFrame(kept, columns=columns, dtype=object).astype(types)
 
 
-def findings(choice: Choice) -> pd.DataFrame:
+def findings(filters: Filters) -> pd.DataFrame:
     """Every finding of the chosen judges, with what it says and cites, and what became of it."""
-    return findings_said(loading.frames(choice).findings)
+    return findings_said(estimate(filters, "findings"))
 
 
 def findings_said(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,47 +100,60 @@ def findings_said(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.merge(said, on="finding_id", how="left")
 
 
+def stored_rows(name: str, filters: Filters) -> pd.DataFrame:
+    """Give a table of `rows.STORED`, of the traces of the split and of the chosen formats."""
+    with read_transaction(workspace().engine) as connection:
+        frame = rows.STORED[name][1](connection)
+    return frame[frame["trace_id"].isin(_trace_ids(filters))].reset_index(drop=True)
+
+
 DATASETS: Final[tuple[Dataset, ...]] = (
     Dataset(
         "labels",
         "Error labels",
-        "A person's error, drafts too; of the chosen person, else of everyone. No filter of judges or matches.",
+        "An annotator's error, drafts included; of the chosen annotator, else of everyone. Filters of judges and "
+        "matches do not apply.",
         labels,
     ),
     Dataset(
         "scores",
         "Scores",
-        "A person's score of a dimension, drafts too; of the chosen person, else of everyone. No filter of judges or "
-        "matches.",
+        "An annotator's score of a dimension, drafts included; of the chosen annotator, else of everyone. Filters of "
+        "judges and matches do not apply.",
         score_rows,
     ),
     Dataset(
         "pairs",
         "Error pairs",
-        "A human error under a judge: relevant, caught, localized. The input of Tables 1 to 16.",
-        lambda choice: loading.frames(choice).error_pairs,
+        "A reference error and a judge: relevant, caught, localized. The input of Tables 1 to 16.",
+        lambda filters: estimate(filters, "error_pairs"),
     ),
     Dataset(
         "score_pairs",
         "Score pairs",
-        "A trace scored by the person and by a judge.",
-        lambda choice: loading.frames(choice).score_pairs,
+        "A trace with a reference score and a judge's score.",
+        lambda filters: estimate(filters, "score_pairs"),
     ),
     Dataset(
         "ratings",
         "Ratings",
-        "A score of a trace by a rater: a person, or a run of a judge.",
-        lambda choice: loading.frames(choice).ratings,
+        "A score of a trace by a rater: an annotator, or a repeat of a judge.",
+        lambda filters: estimate(filters, "ratings"),
     ),
-    Dataset("findings", "Findings", "An error that a judge reports, matched or not, with its citations.", findings),
+    Dataset("findings", "Findings", "A finding of a judge, matched or unmatched, with its citations.", findings),
     Dataset(
         "traces",
         "Traces",
-        "A trace with its summary; of the split and the data chosen, no other filter.",
-        lambda choice: _traces(choice),
+        "A trace with its summary; only the filters Split and Data apply.",
+        lambda filters: _traces(filters),
     ),
 )
-BY_NAME: Final = {dataset.name: dataset for dataset in DATASETS}
+STORED: Final[tuple[Dataset, ...]] = tuple(
+    Dataset(name, name.capitalize(), f"{about} Only the filters Split and Data apply.", partial(stored_rows, name))
+    for name, (about, _) in rows.STORED.items()
+)
+"""Whole tables of the workspace: for scripts, not part of a report."""
+BY_NAME: Final = {dataset.name: dataset for dataset in (*DATASETS, *STORED)}
 
 
 TRACE_COLUMNS: Final = ("trace_id", "unit")
@@ -152,12 +169,12 @@ def open_rows(frame: pd.DataFrame, blind: Collection[str]) -> pd.DataFrame:
 
 def open_to_me(rows: pd.DataFrame) -> pd.DataFrame:
     """Without those of traces that the person at the screen labels blind: Compare would refuse them."""
-    return open_rows(rows, loading.blind_to_me())
+    return open_rows(rows, listings.blind_to_me())
 
 
-def dataset_bytes(dataset: Dataset, choice: Choice, form: str, *, blind: Collection[str] = ()) -> bytes:
+def dataset_bytes(dataset: Dataset, filters: Filters, form: str, *, blind: Collection[str] = ()) -> bytes:
     """The rows in `csv`, `json`, `parquet`, `md` or `tex`."""
-    return rows_bytes(dataset, open_rows(dataset.frame(choice), blind), form, manifest(choice, blind=blind))
+    return rows_bytes(dataset, open_rows(dataset.frame(filters), blind), form, manifest(filters, blind=blind))
 
 
 def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str, made_from: MadeFrom) -> bytes:
@@ -182,21 +199,17 @@ def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str, made_from: Made
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
     """CSV in UTF-8: lists as JSON, and no cell that a spreadsheet would run as a formula."""
-    safe = _plain(frame)
-    for name in safe.columns.difference(numeric_columns(safe), sort=False):
-        safe[name] = safe_texts(safe[name])
-    safe = safe.rename(columns=safe_cell)
-    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
+    return csv_text(_plain(frame)).encode("utf-8", "backslashreplace")
 
 
-def table_frame(table: Table, choice: Choice, *, blind: Collection[str] = ()) -> pd.DataFrame:
-    """A report table of a choice. Raises as `loading.figure`, and `ValueError` for one that cannot be made."""
-    return open_rows(loading.figure(choice, f"table.{table.name}"), blind)
+def table_frame(table: Table, filters: Filters, *, blind: Collection[str] = ()) -> pd.DataFrame:
+    """A report table of the filters. Raises as `estimate`, and `ValueError` for one that cannot be made."""
+    return open_rows(estimate(filters, f"table.{table.name}"), blind)
 
 
-def table_bytes(table: Table, choice: Choice, form: str, *, blind: Collection[str] = ()) -> bytes:
+def table_bytes(table: Table, filters: Filters, form: str, *, blind: Collection[str] = ()) -> bytes:
     """A report table in one of `FORMATS`."""
-    return WRITERS[form](table_frame(table, choice, blind=blind), table, manifest(choice, blind=blind))
+    return WRITERS[form](table_frame(table, filters, blind=blind), table, manifest(filters, blind=blind))
 
 
 def available(inputs: Inputs) -> list[Table]:
@@ -204,23 +217,30 @@ def available(inputs: Inputs) -> list[Table]:
     return [table for table in TABLES if can_build(table, inputs)]
 
 
-def manifest(choice: Choice, *, blind: Collection[str] = ()) -> dict[str, Json]:
+def with_tables(filters: Filters) -> Filters:
+    """`estimates.with_all` that report tables, and charts of the same, are made from."""
+    tables = available(estimates.inputs(filters))
+    return estimates.with_all(filters, *DERIVED, *(f"table.{table.name}" for table in tables))
+
+
+def manifest(filters: Filters, *, blind: Collection[str] = ()) -> dict[str, Json]:
     """What an export was made from: versions, hashes, filters, seed, draws, rules for missing, rows left out."""
-    found = manifest_of(loading.facts(choice), loading.selection(choice), loading.inputs(choice))
-    return {**found, "split": choice.split, "filters": choice.label(),
-            "rows_left_out_of_traces": list[Json](sorted(blind))}  # fmt: skip
+    found = manifest_of(estimates.facts(filters), filters, estimates.inputs(filters))
+    return {**found, "filters": filters.label(), "rows_left_out_of_traces": list[Json](sorted(blind))}
 
 
 def report_zip(
-    choice: Choice,
+    filters: Filters,
     *,
     forms: tuple[str, ...] = ("csv",),
     long: pd.DataFrame | None = None,
     blind: Collection[str] = (),
 ) -> bytes:
-    """Every report table in the given formats, the data sets as CSV, and `manifest.json`, in one archive."""
-    choice = loading.whole(choice, *(table.name for table in TABLES if can_build(table, loading.inputs(choice))))
-    inputs, made_from = loading.inputs(choice), manifest(choice, blind=blind)
+    """Every report table in the given formats, the data sets as CSV, and `manifest.json`, in one archive.
+
+    `filters` are held by `with_tables`: all of it is of one revision.
+    """
+    tables, made_from = available(estimates.inputs(filters)), manifest(filters, blind=blind)
     held = io.BytesIO()
     files: list[Json] = []
 
@@ -229,12 +249,12 @@ def report_zip(
         files.append({"file": name, "rows": rows, "sha256": sha256(data).hexdigest()})
 
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for table in available(inputs):
-            frame = table_frame(table, choice, blind=blind)
+        for table in tables:
+            frame = table_frame(table, filters, blind=blind)
             for form in forms:
                 add(archive, f"tables/{table.name}.{form}", WRITERS[form](frame, table, made_from), len(frame))
         for dataset in DATASETS:
-            frame = open_rows(dataset.frame(choice), blind)
+            frame = open_rows(dataset.frame(filters), blind)
             add(archive, f"data/{dataset.name}.csv", csv_bytes(frame), len(frame))
         if long is not None:
             add(archive, "tables/every_figure_long.csv", csv_bytes(long), len(long))
@@ -242,35 +262,35 @@ def report_zip(
     return held.getvalue()
 
 
-def _traces(choice: Choice) -> pd.DataFrame:
-    frame = loading.traces()
-    return frame[frame["trace_id"].isin(_trace_ids(choice))].reset_index(drop=True)
+def _traces(filters: Filters) -> pd.DataFrame:
+    frame = listings.traces()
+    return frame[frame["trace_id"].isin(_trace_ids(filters))].reset_index(drop=True)
 
 
-def _trace_ids(choice: Choice) -> set[str]:
+def _trace_ids(filters: Filters) -> set[str]:
     """The traces of the split and of the chosen formats."""
-    held = loading.traces()
-    ids = set(held["trace_id"] if not choice.formats else held.loc[held["format"].isin(choice.formats), "trace_id"])
-    return ids if choice.split is None else ids & set(loading.splits_of(choice.split))
+    held = listings.traces()
+    ids = set(held["trace_id"] if not filters.formats else held.loc[held["format"].isin(filters.formats), "trace_id"])
+    return ids if filters.split is None else ids & set(filters.split.by_trace)
 
 
-def _of_people(choice: Choice, table: SqlTable) -> list[ColumnElement[bool]]:
+def _of_people(filters: Filters, table: SqlTable) -> list[ColumnElement[bool]]:
     """What the filters leave of labels or scores: of the person, blind ones unless revealed ones count too."""
     kept = [table.c.occasion == 0]
-    if choice.reference is not None:
-        kept.append(table.c.annotator == choice.reference)
-    return [*kept, *([table.c.phase == "blind"] if choice.blind_only else [])]
+    if filters.reference is not None:
+        kept.append(table.c.annotator == filters.reference)
+    return [*kept, *([table.c.phase == "blind"] if filters.blind_only else [])]
 
 
-def _kept(rows: list[dict[str, object]], choice: Choice) -> list[dict[str, object]]:
+def _kept(rows: list[dict[str, object]], filters: Filters) -> list[dict[str, object]]:
     """The rows of the traces that the filters keep; with a guideline those of reviews made under it."""
-    if choice.split is not None or choice.formats:
-        ids = _trace_ids(choice)
+    if filters.split is not None or filters.formats:
+        ids = _trace_ids(filters)
         rows = [row for row in rows if row["trace_id"] in ids]
-    if choice.guideline is None:
+    if filters.guideline is None:
         return rows
     with read_transaction(workspace().engine) as connection:
-        done = submitted(connection, choice.guideline)
+        done = submitted(connection, filters.guideline)
     return [row for row in rows if (row["annotator"], row["trace_id"]) in done]
 
 

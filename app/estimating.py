@@ -10,7 +10,7 @@ import orjson
 import pandas as pd
 
 from tracejury.judging.judges.model import Prices
-from tracejury.judging.runs.runner import RunSpec
+from tracejury.judging.runs.run_spec import RunSpec
 
 TIMEOUT_S = 300
 COLUMNS = ["dimension", "model", "calls", "prompt_tokens", "answer_tokens", "naive", "deduplicated", "cached", "batch"]

@@ -43,7 +43,7 @@ def check(secret: str, token: object, *, subject: str, purpose: str = TRACE) -> 
     try:
         grant = Grant(*_serializer(secret, purpose).loads(token, max_age=MAX_AGE_S))
     except SignatureExpired as error:
-        raise TokenError("the token is out of date") from error
+        raise TokenError("the token has expired") from error
     except (BadData, ValueError, TypeError) as error:
         raise TokenError("the token is not genuine") from error
     if grant.subject != subject:

@@ -6,15 +6,15 @@ Frames are pandas with the types of `judging.reports.rows`; `to_arrow` gives the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
-from tracejury.judging.reports.filters import Filters, check_filters
 
 from tracejury.ingest.batch import Report, ingest
 from tracejury.ingest.readers import read_traces
@@ -36,6 +36,8 @@ from tracejury.judging.reports.export import (
     write_manifest,
     write_report,
 )
+from tracejury.judging.reports.filter_options import checked
+from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import Workspace as Store
 from tracejury.judging.store import open_workspace
@@ -78,7 +80,7 @@ class ShownTrace:
 
     @cached_property
     def text(self) -> str:
-        """What a judge reads of the trace."""
+        """Judge's view of the trace."""
         from tracejury.judging.judges.trace_text import render_trace
 
         return render_trace(self.trace).text
@@ -215,17 +217,17 @@ class Workspace:
         """Write every table that can be made into the folder `out`, with manifest.json; returns the files."""
         folder, inputs = Path(out).expanduser(), self.inputs(**filters)
         with read_transaction(self.store.engine) as connection:
-            chosen = check_filters(connection, Filters(**filters))
+            chosen = checked(connection, filters_of(filters))
             manifest = manifest_of(facts_of(load_frames(connection, chosen)), chosen, inputs)
-        written = write_report(folder, report_tables(inputs, []), formats=list(formats), made_from=manifest)
+        written = write_report(folder, report_tables(inputs), formats=list(formats), made_from=manifest)
         write_manifest(folder, manifest, written)
         return [folder / one.file for one in written]
 
     def inputs(self, **filters: Any) -> Inputs:
         """Give what the tables are made from under these filters: error_pairs, score_pairs, ratings and so on."""
         with read_transaction(self.store.engine) as connection:
-            chosen = check_filters(connection, Filters(**filters))
-            return inputs_of(load_frames(connection, chosen), **opinions_of(connection, chosen))
+            chosen = checked(connection, filters_of(filters))
+            return inputs_of(load_frames(connection, chosen), chosen, opinions_of(connection, chosen))
 
     def _rows(self, make: Callable[[Any], T]) -> T:
         with read_transaction(self.store.engine) as connection:
@@ -236,8 +238,8 @@ class Workspace:
     ) -> dict[str, Any]:
         from tracejury.ingest.store import trace_ids
         from tracejury.judging.judges.rubric import agent_descriptions
-        from tracejury.judging.runs.run_store import plan_run
-        from tracejury.judging.runs.runner import RunSpec, model_names
+        from tracejury.judging.runs.run_control import plan_run
+        from tracejury.judging.runs.run_spec import RunSpec, model_names
         from tracejury.judging.wiring import work_on
 
         known, engine = rubrics(self.store.home), self.store.engine
@@ -249,6 +251,20 @@ class Workspace:
         )
         summary = work_on(engine, run, home=self.store.home)
         return {"run": run, "status": summary.status, "states": dict(summary.states)}
+
+
+def filters_of(values: Mapping[str, Any]) -> Filters:
+    """Make filters of keyword arguments; a text stands for a list of one. Raises `ValueError` for an unknown name."""
+    known = {each.name: each.default for each in fields(Filters)}
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        raise ValueError(f"no filter is called {unknown[0]!r}. Try: {', '.join(known)}")
+    several = {name for name, default in known.items() if default == ()}
+    chosen: dict[str, Any] = {
+        name: ((value,) if isinstance(value, str) else tuple(value)) if name in several else value
+        for name, value in values.items()
+    }
+    return Filters(**chosen)
 
 
 def judge(trace: Trace | ShownTrace, dimension: str, *, model: str = CHECKS, **settings: Any) -> Verdict | Failure:

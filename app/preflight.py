@@ -6,9 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
 
+from tracejury.ingest.damage import is_damaged
 from tracejury.ingest.gaps import GAPS, Gaps, find_gaps
 from tracejury.ingest.readers import read_inputs
 from tracejury.ingest.store import content_digest, schema
@@ -26,6 +28,8 @@ COLUMNS = (
 class Preflight:
     """`traces` has one row each (`COLUMNS`); `state` is new, there already, changed, or twice in this upload.
 
+    A whole trace is new too where the one that is there came of a damaged file, and replaces that.
+
     `text` counts all characters of a trace's spans, `judge_text` those that a judge reads (missing beyond
     `READ_LIMIT`).
     """
@@ -40,6 +44,11 @@ class Preflight:
     """Traces of which not all could be read: model calls without messages, tool calls without text."""
 
     @property
+    def changed(self) -> int:
+        """Traces of an id that is there with other content."""
+        return int((self.traces["state"] == "changed").sum())
+
+    @property
     def new(self) -> int:
         """Traces that would be stored."""
         return int((self.traces["state"] == "new").sum())
@@ -52,8 +61,10 @@ class Preflight:
 
 def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
     """Read everything and store nothing."""
-    stored = connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest))
+    trace = schema.trace.c
+    stored = connection.execute(select(trace.trace_id, trace.digest, trace.warnings)).all()
     known = {row.trace_id: row.digest for row in stored}
+    damaged = {row.trace_id for row in stored if is_damaged(orjson.loads(row.warnings))}
     found = Preflight(traces=pd.DataFrame(columns=list(COLUMNS)))
     rows: list[tuple[object, ...]] = []
     seen: set[str] = set()
@@ -66,6 +77,8 @@ def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
             found.rejected.append(item)
             continue
         state = _state(item, known, seen)
+        if state == "changed" and item.trace_id in damaged and not is_damaged(item.warnings):
+            state = "new"
         seen.add(item.trace_id)
         rows.append(_row(item, state, measured=len(rows) < READ_LIMIT))
         for warning in item.all_warnings:
@@ -89,7 +102,7 @@ def _state(trace: Trace, known: Mapping[str, str], seen: set[str]) -> str:
         return "twice in this upload"
     if trace.trace_id not in known:
         return "new"
-    return "there already" if content_digest(trace) == known[trace.trace_id] else "changed"
+    return "already stored" if content_digest(trace) == known[trace.trace_id] else "changed"
 
 
 def _row(trace: Trace, state: str, *, measured: bool) -> tuple[object, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -36,6 +38,9 @@ _SAID = "said"
 _DRAWN = "drawn_revisions"
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, kw_only=True)
 class User:
     """The person at the screen; `name` stands at every label, `epoch` in every token made for them."""
@@ -46,6 +51,10 @@ class User:
 
     def may(self, role: Role) -> bool:
         return RANK[self.role] >= RANK[role]
+
+
+_asker: ContextVar[User | None] = ContextVar("asker", default=None)
+"""For whom something deferred is made, where no page runs."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -63,12 +72,22 @@ def user() -> User:
     return found
 
 
+def must(role: Role) -> None:
+    """Stop the page unless the person has this role: the navigation hides a page, an address does not."""
+    if not user().may(role):
+        st.error(f"This page needs the role {role}. An administrator can give it.")
+        st.stop()
+
+
 def signed_in() -> User | None:
     """The person at the screen, None where nobody is signed in.
 
     With sign-in off this is `?as=NAME`, else TRACEJURY_USER, with every right. With `password` it is who the
     session cookie says, with `oidc` whose e-mail address the provider vouches for; the role is the store's.
     """
+    asker = _asker.get()
+    if asker is not None:
+        return asker
     match config().sign_in:
         case "password":
             found = person_of_session(signin.read(workspace().secret(), st.context.cookies.get(signin.COOKIE)))
@@ -77,6 +96,43 @@ def signed_in() -> User | None:
         case _:
             return User(name=st.query_params.get("as") or config().user, role="admin")
     return None if found is None else User(name=found.name, role=found.role, epoch=found.epoch)
+
+
+class NoRightError(Exception):
+    """Somebody asked for what they may no longer have; the message says what to do."""
+
+
+def deferred(make: Callable[[], T], *, role: Role) -> Callable[[], T]:
+    """`make`, to be called when the page is no longer run (a download that is pressed): for who is at the screen now.
+
+    They must still be signed in, active, and of this role then. Whatever fails, the person is told: Streamlit keeps
+    quiet of what is no plain exception.
+    """
+    who = user()
+
+    def made() -> T:
+        _must_still(who, role)
+        before = _asker.set(who)
+        try:
+            return make()
+        except Exception:
+            raise
+        except BaseException as stop:
+            raise NoRightError("the page that offered this is gone. Try: reload the page") from stop
+        finally:
+            _asker.reset(before)
+
+    return made
+
+
+def _must_still(who: User, role: Role) -> None:
+    """Raise `NoRightError` for somebody who signed out, was deactivated or lost the role since."""
+    if config().sign_in == "off":
+        return
+    with read_transaction(workspace().engine) as connection:
+        found = person(connection, who.name)
+    if found is None or found.epoch != who.epoch or RANK[found.role] < RANK[role]:
+        raise NoRightError(f"{who.name} may no longer do this. Try: sign in again")
 
 
 def person_of_session(session: signin.Session | None) -> Person | None:
@@ -161,12 +217,12 @@ def _ask_to_sign_in() -> None:
         return
     if st.user.get("is_logged_in"):
         st.error(
-            f"{st.user.get('email') or 'This account'} has no place in this workspace, or its address is not "
-            "verified. An administrator adds people on the Admin page."
+            f"{st.user.get('email') or 'This account'} is not a member of this workspace, or its e-mail address is "
+            f"not verified. Try: ask an administrator to add you on the Admin page."
         )
         st.button("Sign out", on_click=st.logout, key="sign_out")
         return
-    st.info("Sign in to go on.", icon=":material/lock:")
+    st.info("Sign in to continue.", icon=":material/lock:")
     st.button("Sign in", on_click=st.login, type="primary", key="sign_in")
 
 

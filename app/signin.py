@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
+from secrets import token_hex
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -14,6 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 COOKIE = "tracejury_session"
 MAX_AGE_S = 7 * 24 * 3600
+DEVICE = "tracejury_device"
+DEVICE_AGE_S = 180 * 24 * 3600
 PATH = "/api/signin"
 OPEN_PATHS = ("/api/", "/_stcore/", "/static/", "/media/", "/component/")
 
@@ -38,6 +41,22 @@ def read(secret: str, cookie: str | None) -> Session | None:
     except (BadData, ValueError, TypeError):
         return None
     return Session(str(name), int(epoch))
+
+
+def mint_device(secret: str, name: str) -> str:
+    """A cookie that says: this person signed in here before. It opens nothing by itself."""
+    return URLSafeTimedSerializer(secret, salt="tracejury-device").dumps([name, token_hex(8)])
+
+
+def known_device(secret: str, cookie: str | None, name: str) -> str:
+    """The device of a cookie, where this person signed in before; else empty."""
+    try:
+        owner, device = URLSafeTimedSerializer(secret, salt="tracejury-device").loads(
+            cookie or "", max_age=DEVICE_AGE_S
+        )
+    except (BadData, ValueError, TypeError):
+        return ""
+    return str(device) if owner == name.strip() else ""
 
 
 def local_path(wanted: str | None) -> str:

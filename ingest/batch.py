@@ -33,11 +33,14 @@ _REFUSALS = (DataError, IntegrityError, OverflowError, UnicodeError)
 class Report:
     """What became of a batch. `warnings` counts by code; `trace_ids` are those new, completed or there already,
     `evaluated` those among them that record what evaluators said.
+
+    `replaced` are the ids of traces (new ones by their count) that took the place of other content.
     """
 
     traces: int = 0
     spans: int = 0
     duplicates: int = 0
+    replaced: list[str] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     warnings: Counter[str] = field(default_factory=Counter)
     warning_texts: list[str] = field(default_factory=list)
@@ -66,13 +69,15 @@ def ingest(
     format: str | None = None,
     redact: bool = False,
     merge: bool = False,
+    replace: bool = False,
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Report:
     """Read every path into the store; with `redact`, secrets are masked before anything is kept.
 
     Traces that are there already count as duplicates; nothing of them is written again. A run that is there in part
-    (its hf file without the lite file) is completed. `merge` joins the
+    (its hf file without the lite file) is completed, and so is a trace of which more comes. Other content of the same
+    id is refused, unless a damaged file gave what is there or `replace` is set. `merge` joins the
     spans of one trace over several files of a path (all of which are then held in memory). With more than one
     of `workers`, most files are read and compressed in other processes, where there are enough of them to pay
     for the start (see `ingest.workers`), and written in this one; not with `merge`.
@@ -80,9 +85,9 @@ def ingest(
     if workers > 1 and not merge:
         stored: set[str] = set()
         shared = ready_from(list(paths), format=format, redact=redact, workers=workers, stored=stored)
-        return _write(engine, shared, progress, stored)
+        return _write(engine, shared, progress, stored, replace=replace)
     items = _together(paths, format) if merge else (item for path in paths for item in _read(path, format))
-    return store(engine, items, redact=redact, progress=progress)
+    return store(engine, items, redact=redact, replace=replace, progress=progress)
 
 
 def store(
@@ -90,32 +95,41 @@ def store(
     items: Iterable[Trace | Rejected],
     *,
     redact: bool = False,
+    replace: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Store traces at hand; as `ingest`."""
     stored: set[str] = set()
-    return _write(engine, made_ready(read_ahead(iter(items)), redact=redact, stored=stored), progress, stored)
+    ready = made_ready(read_ahead(iter(items)), redact=redact, stored=stored)
+    return _write(engine, ready, progress, stored, replace=replace)
 
 
-def _write(engine: Engine, items: Iterable[Ready | Rejected], progress: Progress | None, stored: set[str]) -> Report:
+def _write(
+    engine: Engine,
+    items: Iterable[Ready | Rejected],
+    progress: Progress | None,
+    stored: set[str],
+    *,
+    replace: bool = False,
+) -> Report:
     """Write what comes in batches; `stored` learns the texts of each batch once it is committed."""
     report = Report()
     waiting: list[Ready] = []
     since = time.monotonic()
     for item in items:
         if isinstance(item, LooseLogs):
-            _commit(engine, waiting, report, stored)
+            _commit(engine, waiting, report, stored, replace=replace)
             _take_logs(engine, item, report)
         elif isinstance(item, Rejected):
             report.rejected.append(item)
         else:
             waiting.append(item)
         if time.monotonic() - since > _BATCH_S or len(waiting) >= _BATCH:
-            _commit(engine, waiting, report, stored)
+            _commit(engine, waiting, report, stored, replace=replace)
             since = time.monotonic()
             if progress is not None:
                 progress(report)
-    _commit(engine, waiting, report, stored)
+    _commit(engine, waiting, report, stored, replace=replace)
     if progress is not None:
         progress(report)
     return report
@@ -135,18 +149,19 @@ def _read(path: Path | str, format: str | None) -> Iterator[Trace | Rejected]:
         yield rejected(str(path), error)
 
 
-def _commit(engine: Engine, waiting: list[Ready], report: Report, stored: set[str]) -> None:
+def _commit(engine: Engine, waiting: list[Ready], report: Report, stored: set[str], *, replace: bool) -> None:
     """Write what waits in one transaction; when the database refuses a trace of it, each in its own.
 
     A long file that changed since it was read fails with all its traces that wait: its bytes cannot be kept.
     """
     try:
-        _commit_together(engine, waiting, report, stored)
+        _commit_together(engine, waiting, report, stored, replace=replace)
     except IngestError as error:
         files = list(dict.fromkeys(ready.packed.long for ready in waiting))
         if len(files) > 1:
             for file in files:
-                _commit(engine, [ready for ready in waiting if ready.packed.long == file], report, stored)
+                some = [ready for ready in waiting if ready.packed.long == file]
+                _commit(engine, some, report, stored, replace=replace)
         else:
             report.rejected += [
                 Rejected(file=one.file, place=one.place, reason=error.reason, remedy=error.remedy) for one in waiting
@@ -154,17 +169,19 @@ def _commit(engine: Engine, waiting: list[Ready], report: Report, stored: set[st
     except _REFUSALS as error:
         if len(waiting) > 1:
             for ready in waiting:
-                _commit(engine, [ready], report, stored)
+                _commit(engine, [ready], report, stored, replace=replace)
         else:
             report.rejected += [unstorable(ready.file, ready.place, error) for ready in waiting]
     waiting.clear()
 
 
-def _commit_together(engine: Engine, batch: Sequence[Ready], report: Report, stored: set[str]) -> None:
+def _commit_together(
+    engine: Engine, batch: Sequence[Ready], report: Report, stored: set[str], *, replace: bool
+) -> None:
     if not batch:
         return
     with write_transaction(engine) as connection:
-        outcomes = write_all(connection, [ready.packed for ready in batch])
+        outcomes = write_all(connection, [ready.packed for ready in batch], replace=replace)
         late = _completed(connection, batch, outcomes)
         new = [one.trace_id for one in outcomes if isinstance(one, Stored) and one.state == "new"]
         from_inbox = complete_from_inbox(connection, new)
@@ -174,7 +191,8 @@ def _commit_together(engine: Engine, batch: Sequence[Ready], report: Report, sto
         if isinstance(outcome, StoreError):
             _count_late(engine, report, ready, late[ready.packed.trace_id, ready.packed.source["digest"]])
             continue
-        _count(report, ready, is_new=outcome.state == "new")
+        _count(report, ready, is_new=outcome.state != "duplicate")
+        report.replaced += [outcome.trace_id] if outcome.state == "replaced" else []
         if outcome.state == "new":
             stored.update(key for texts in ready.packed.texts for key, _, _ in texts.texts)
     report.completed += [one.told() for one in from_inbox if isinstance(one, Completion) and one.changed]

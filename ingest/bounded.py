@@ -6,6 +6,9 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import IO, cast
 
 import zstandard
@@ -18,46 +21,97 @@ MAX_RATIO = 400
 """Unpacked to packed size; traces reach about 30, and repetitive ones 100."""
 RATIO_FREE_BYTES = 64 * 1024**2
 """Below this unpacked size the ratio does not matter."""
+MAX_MEMBERS = 200_000
+"""Files in one archive; beyond them it is refused."""
 DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, zstandard.ZstdError, struct.error)
 """What unpacking damaged bytes raises."""
 
 _ZIP_ZSTD = 93
 
 
-def read_bounded(stream: IO[bytes], packed: int) -> bytes:
-    """All bytes of a stream, whatever size its archive declares. Raises `IngestError` beyond the limits."""
-    parts, size = [], 0
-    while chunk := stream.read(1024**2):
-        parts.append(chunk)
-        size += len(chunk)
-        if size > MAX_BYTES:
-            raise too_large(size)
-        if size > RATIO_FREE_BYTES and size > MAX_RATIO * max(packed, 1):
-            raise IngestError(
-                f"unpacks to more than {MAX_RATIO} times its size: looks like a zip bomb",
-                remedy="unpack it yourself if you trust it",
-            )
-    return b"".join(parts)
+def read_bounded(opened: Callable[[], AbstractContextManager[IO[bytes]]], packed: int) -> bytes:
+    """All bytes of a stream, whatever size its archive declares. Raises `IngestError` beyond the limits.
+
+    A large one is measured before it is held: what is refused then takes no memory.
+    """
+    parts: list[bytes] = []
+    size = 0
+    with opened() as stream:
+        while chunk := stream.read(1024**2):
+            size += len(chunk)
+            if size <= RATIO_FREE_BYTES:
+                parts.append(chunk)
+            else:
+                parts.clear()
+                _check(size, packed)
+    if size <= RATIO_FREE_BYTES:
+        _check(size, packed)
+        return b"".join(parts)
+    with opened() as stream:
+        return stream.read(size)
 
 
-def read_member(data: bytes, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of one member of a zip, zstd (method 93, which Inspect writes and Python 3.11 lacks) included."""
+def _check(size: int, packed: int) -> None:
+    if size > MAX_BYTES:
+        raise too_large(size)
+    if size > RATIO_FREE_BYTES and size > MAX_RATIO * max(packed, 1):
+        raise _bomb()
+
+
+def read_member(data: bytes, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The bytes of one member of a zip, zstd (method 93, which Inspect writes and Python 3.11 lacks) included.
+
+    `archive` is open on `data`: to open it again for each member would read the list of all members each time.
+    """
     try:
         if member.compress_type == _ZIP_ZSTD:
             return _read_zstd_member(data, member)
-        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(member) as stream:
-            return read_bounded(stream, member.compress_size)
+        return read_bounded(lambda: archive.open(member), member.compress_size)
     except RuntimeError as error:
         raise IngestError(f"cannot be unpacked: {error}", remedy="pack it without a password") from error
     except (*DAMAGE, ValueError) as error:
         raise IngestError(f"damaged: {error}", remedy="pack or download it again") from error
 
 
+@dataclass(slots=True)
+class Allowance:
+    """How much the members of one archive may unpack to together: its bytes may stand for several of them."""
+
+    packed: int
+    sizes: dict[int, int] = field(default_factory=dict)
+    total: int = 0
+
+    def taken(self, place: int, data: bytes) -> bytes:
+        """The bytes of the member at `place`, counted once. Raises `IngestError` beyond what is allowed."""
+        self.total += len(data) - self.sizes.get(place, 0)
+        self.sizes[place] = len(data)
+        if self.total > max(RATIO_FREE_BYTES, MAX_RATIO * self.packed):
+            raise _bomb()
+        return data
+
+
+def count_member(number: int) -> None:
+    """Raise `IngestError` when an archive has more members than is reasonable."""
+    if number > MAX_MEMBERS:
+        raise IngestError(f"an archive of more than {MAX_MEMBERS:,} files", remedy="split it, or unpack it yourself")
+
+
+def _bomb() -> IngestError:
+    return IngestError(
+        f"unpacks to more than {MAX_RATIO} times its size: looks like a zip bomb",
+        remedy="unpack it yourself if you trust it",
+    )
+
+
 def read_zstd(data: bytes) -> bytes:
     """All frames of zstd data, within the limits."""
-    decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
-    with decompressor.stream_reader(io.BytesIO(data), read_across_frames=True) as stream:
-        return read_bounded(cast("IO[bytes]", stream), len(data))
+
+    def opened() -> AbstractContextManager[IO[bytes]]:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
+        stream = decompressor.stream_reader(io.BytesIO(data), read_across_frames=True)
+        return cast("AbstractContextManager[IO[bytes]]", stream)
+
+    return read_bounded(opened, len(data))
 
 
 def _read_zstd_member(data: bytes, member: zipfile.ZipInfo) -> bytes:

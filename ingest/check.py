@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sqlalchemy import Connection, Engine, RowMapping, func, select, update
+from sqlalchemy.exc import DatabaseError
 
 from tracejury.ingest.conventions.mapped import Map, maps_of_trace, using
 from tracejury.ingest.long_file import LONG_BYTES
@@ -47,6 +48,21 @@ def check_store(engine: Engine, *, repair: bool = False, progress: Progress | No
     stale: dict[str, Row] = {}
     with read_transaction(engine) as connection:
         problems += _check_file(connection)
+    try:
+        return [*problems, *_check_traces(engine, stale, repair=repair, progress=progress)]
+    except DatabaseError as error:  # pages that cannot be read: what stands in them is not known
+        return [*problems, damaged(error)]
+
+
+def damaged(error: DatabaseError) -> Problem:
+    """What is said of a database whose pages cannot be read."""
+    told = f"cannot be read any further: {error.orig}"
+    return Problem(subject="database", problem=told, remedy="`tracejury restore` a backup")
+
+
+def _check_traces(engine: Engine, stale: dict[str, Row], *, repair: bool, progress: Progress | None) -> list[Problem]:
+    problems: list[Problem] = []
+    with read_transaction(engine) as connection:
         sources = _trace_ids_by_source(connection)
     checked, total = 0, sum(map(len, sources))
     for ids in sources:
@@ -67,18 +83,22 @@ def check_store(engine: Engine, *, repair: bool = False, progress: Progress | No
 def _mended(problems: list[Problem], what: str, mend: Callable[[], None]) -> list[Problem]:
     if problems:
         mend()
-    return [replace(one, remedy=f"mended: {what} was made again") for one in problems]
+    return [replace(one, remedy=f"repaired: {what} was rebuilt") for one in problems]
 
 
 def _check_file(connection: Connection) -> Iterator[Problem]:
     if connection.dialect.name != "sqlite":
         return
-    for (told,) in connection.exec_driver_sql("PRAGMA integrity_check"):
-        if told != "ok":
-            yield Problem(subject="database", problem=str(told), remedy="restore the file from a backup")
-    for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
-        told = f"row {row[1]} of {row[0]} points at a row of {row[2]} that is not there"
-        yield Problem(subject="database", problem=told, remedy="restore the file from a backup")
+    remedy = "`tracejury restore` a backup"
+    try:
+        for (told,) in connection.exec_driver_sql("PRAGMA integrity_check"):
+            if told != "ok":
+                yield Problem(subject="database", problem=str(told), remedy=remedy)
+        for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+            told = f"row {row[1]} of {row[0]} points at a row of {row[2]} that is not there"
+            yield Problem(subject="database", problem=told, remedy=remedy)
+    except DatabaseError as error:
+        yield damaged(error)
 
 
 def _trace_ids_by_source(connection: Connection) -> list[list[str]]:

@@ -27,6 +27,7 @@ from tracejury.ingest.trace import Json, Outcome, Trace
 RunStatus = Literal[
     "success", "failed", "max_iterations", "agent_raised", "environment_error", "user_error", "timeout",
     "judge_failed", "no_judge", "setup_failed", "stopped", "raised", "unclear", "oracle",
+    "superseded",
 ]  # fmt: skip
 STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
 FAULTS: Mapping[str, str] = {
@@ -83,6 +84,13 @@ class Run:
     partial: float | None = None
     reason: str | None
     duration_s: float | None = None
+    settings: str | None = None
+    attempt: int | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the run is one of those that rates are made of."""
+        return self.status not in {"oracle", "superseded"}
 
     @property
     def fault(self) -> str | None:
@@ -99,9 +107,9 @@ class Run:
         return self.capability if self.phase == "standard" else f"{self.capability}_{self.phase}"
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What runs must share to be counted together: harness, agent, its model, the judge's model."""
-        return (self.harness, self.agent or "", self.agent_model or "", self.judge_model or "")
+    def key(self) -> tuple[str, ...]:
+        """What runs must share to be counted together: harness, agent, its model, the judge's model, the settings."""
+        return (self.harness, *(part or "" for part in (self.agent, self.agent_model, self.judge_model, self.settings)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,7 +159,7 @@ def gsr(runs: Iterable[Run]) -> Gsr:
     capability without any scored run as 0 in it, here it is left out. Where nothing was scored ARE prints 0, here
     the rate is None; where there is one repeat ARE prints a deviation of 0, here it is None.
     """
-    counted = tuple(run for run in runs if run.status != "oracle")
+    counted = tuple(run for run in runs if run.counts)
     groups = _grouped(counted)
     by_capability = {key: rate(group) for key, group in sorted(groups.items())}
     macro_sd, macro_sem = _spread([score for one in _repeats(counted) if (score := _macro(one)) is not None])
@@ -253,7 +261,29 @@ def run_of(trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, du
         partial=_partial(entry) if entry else None,
         reason=result.reason,
         duration_s=duration_s,
+        settings=word(setting.get("settings")),
+        attempt=whole(setting.get("attempt")),
     )
+
+
+def latest(runs: Sequence[Run]) -> list[Run]:
+    """The runs, each that was made again marked as superseded: it keeps its trace and leaves the rates."""
+    newest: dict[tuple[object, ...], Run] = {}
+    for run in runs:
+        if run.attempt is not None:
+            known = newest.setdefault(_place(run), run)
+            newest[_place(run)] = run if run.attempt > (known.attempt or 0) else known
+    return [_superseded(run, newest.get(_place(run), run)) for run in runs]
+
+
+def _place(run: Run) -> tuple[object, ...]:
+    return (*run.key, run.group, run.scenario, run.repeat)
+
+
+def _superseded(run: Run, newest: Run) -> Run:
+    if run.attempt is None or newest.attempt == run.attempt:
+        return run
+    return replace(run, status="superseded", score=None, verdict=None, reason=f"run again as {newest.trace_id}")
 
 
 def run_status(result: Outcome, attributes: Mapping[str, Json]) -> RunStatus:

@@ -243,7 +243,7 @@ def _mended_json(data: bytes) -> tuple[Json, tuple[str, ...]]:
                 document = parse_document(mend(text).encode())
             except (IngestError, ValueError, RecursionError):
                 continue
-            return document.value, (f"repaired_json: {error.reason} ({where}); mended", *document.warnings)
+            return document.value, (f"repaired_json: {error.reason} ({where}); repaired", *document.warnings)
         raise
 
 
@@ -253,7 +253,7 @@ def _without_trailing_commas(text: str) -> str:
 
 def _as_json5(text: str) -> str:
     if len(text) > _MOST_FUZZY:
-        raise ValueError("too long to be mended")
+        raise ValueError("too long to be repaired")
     return json.dumps(json5.loads(text))
 
 

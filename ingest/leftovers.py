@@ -136,23 +136,23 @@ def has_messages(span: HasText, messages: Sequence[Message]) -> bool:
     return any(message.content or message.tool_calls or message.reasoning for message in own)
 
 
-def words_of(value: Json, *, depth: int = 0) -> Iterator[str]:
+def decisions_of(value: Json, *, depth: int = 0) -> Iterator[str]:
     """Every text in a value, JSON and Python literals within texts opened; fields that are technical left out."""
     if isinstance(value, str):
         inner = opened(value) if depth < 6 else value
         if isinstance(inner, str):
             inner = inner_json(value) or value
         if not isinstance(inner, str):
-            yield from words_of(inner, depth=depth + 1)
+            yield from decisions_of(inner, depth=depth + 1)
         elif value.strip() and not _DATA_URI.match(value):
             yield value
     elif isinstance(value, dict):
         for key, item in value.items():
             if key not in _TECHNICAL_KEYS:
-                yield from words_of(item, depth=depth + 1)
+                yield from decisions_of(item, depth=depth + 1)
     elif isinstance(value, list):
         for item in value:
-            yield from words_of(item, depth=depth + 1)
+            yield from decisions_of(item, depth=depth + 1)
 
 
 def _leftover(field: str, label: str, name: str, value: Json, *, is_rest: bool = False) -> Leftover | None:
@@ -160,7 +160,7 @@ def _leftover(field: str, label: str, name: str, value: Json, *, is_rest: bool =
         return None
     if _holds_gold(value):
         return None
-    leaves = tuple(words_of(value))
+    leaves = tuple(decisions_of(value))
     if is_rest or (not isinstance(value, str) and (name in _RESTS or name.startswith(_DIALECTS))):
         leaves = tuple(filter(_is_prose, leaves))
         is_text = bool(leaves)

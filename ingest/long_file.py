@@ -78,7 +78,7 @@ def long_file(path: str) -> LongFile | None:
     except OSError:
         return None
     head = first + second
-    is_cut_off = first_line_is_cut_off(head) and third.startswith(b"{")
+    is_cut_off = first_line_is_cut_off(head + third) and third.startswith(b"{")
     return LongFile(path, size) if is_utf8(head) and (has_lines(head) or is_cut_off) else None
 
 

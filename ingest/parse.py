@@ -312,7 +312,7 @@ def _read_deep(text: bytes, loads: Callable[[bytes], Json], place: str) -> Json:
         return read_deep(text, loads)
     except ValueError as error:
         reason = f"not JSON: {error}, in JSON nested more than {LEVELS} levels deep"
-        raise IngestError(reason, place=place, remedy="mend the file or export it again") from error
+        raise IngestError(reason, place=place, remedy="correct the file or export it again", lost=len(text)) from error
 
 
 def _text(data: bytes) -> str:
@@ -342,8 +342,8 @@ def _decode_error(text: bytes, error: orjson.JSONDecodeError, place: str) -> Ing
     if at_end:
         reason, remedy = "JSON ends too early: the file is cut off", "export or download it again"
     else:
-        reason, remedy = f"not JSON: {error.msg}", "mend the file at this place or export it again"
-    return IngestError(reason, place=f"{place}, {where}" if place else where, remedy=remedy)
+        reason, remedy = f"not JSON: {error.msg}", "correct the file at this place or export it again"
+    return IngestError(reason, place=f"{place}, {where}" if place else where, remedy=remedy, lost=len(text))
 
 
 def is_utf8(data: bytes) -> bool:
@@ -353,7 +353,7 @@ def is_utf8(data: bytes) -> bool:
 
 def has_lines(text: bytes) -> bool:
     """Whether the first line is a document of its own and more follows."""
-    first, second = _first_lines(text)
+    first, second, _ = _first_lines(text)
     if first[:1] not in (b"{", b"[") or first[-1:] not in (b"}", b"]") or not second:
         return False
     try:
@@ -364,25 +364,32 @@ def has_lines(text: bytes) -> bool:
 
 
 def first_line_is_cut_off(text: bytes) -> bool:
-    """A first line that is no JSON still belongs to JSON lines when the second is whole."""
-    first, second = _first_lines(text)
-    return (
-        first[:1] in (b"{", b"[") and len(first) > 1 and second[:1] == b"{" and second[-1:] == b"}" and len(second) > 1
-    )
+    """A first line that is no JSON still belongs to JSON lines when the second is whole.
+
+    After one that ends in an open bracket, a comma or a colon, the second may be a part of the same document: then
+    the third must be whole too.
+    """
+    first, second, third = _first_lines(text)
+    is_open = first[-1:] in (b"{", b"[", b",", b":")
+    return first[:1] in (b"{", b"[") and len(first) > 1 and all(map(_is_object, [second, third][: 1 + is_open]))
 
 
-def _first_lines(text: bytes) -> tuple[bytes, bytes]:
-    """The first two lines that are not blank, without the white space around them."""
+def _is_object(line: bytes) -> bool:
+    return line[:1] == b"{" and line[-1:] == b"}" and len(line) > 1
+
+
+def _first_lines(text: bytes) -> tuple[bytes, bytes, bytes]:
+    """The first three lines that are not blank, without the white space around them."""
     lines: list[bytes] = []
     start = 0
-    while start < len(text) and len(lines) < 2:
+    while start < len(text) and len(lines) < 3:
         end = text.find(b"\n", start)
         end = len(text) if end < 0 else end
         if line := text[start:end].strip():
             lines.append(line)
         start = end + 1
-    first, second = [*lines, b"", b""][:2]
-    return first, second
+    first, second, third = [*lines, b"", b"", b""][:3]
+    return first, second, third
 
 
 def _lines(text: bytes) -> Iterator[Document]:
@@ -427,15 +434,12 @@ def _concatenated(data: bytes) -> Iterator[Document]:
             loose, position = decoder.raw_decode(text, start)
             value, cleaned = clean(loose)
             yield Document(place=place, value=value, warnings=_number_warning(words) + _cleaning_warning(cleaned))
-        except RecursionError:
-            yield Document(place=place, error=IngestError("JSON nested too deeply", place=place, remedy="flatten it"))
-            position = _after_line(text, start)
-        except ValueError as error:
-            reason = f"not JSON: {error}"
-            yield Document(place=place, error=IngestError(reason, place=place, remedy="export it again"))
-            position = _next_start(text, _after_line(text, start))
-            if position < 0:
-                return
+        except (RecursionError, ValueError) as error:
+            position = _next_document(text, start)
+            reason = "JSON nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
+            remedy = "flatten it" if isinstance(error, RecursionError) else "export it again"
+            lost = len(text[start:position].encode("utf-8", "surrogatepass"))
+            yield Document(place=place, error=IngestError(reason, place=place, remedy=remedy, lost=lost))
 
 
 def _next_start(text: str, position: int) -> int:
@@ -447,6 +451,36 @@ def _next_start(text: str, position: int) -> int:
     return found.start(1) if found else -1
 
 
+_BEGINS_LINE = re.compile(r"^([ \t]*)[{\[]", re.MULTILINE)
+
+
+def _next_document(text: str, start: int) -> int:
+    """Where the document after a damaged one begins, or the end of the text: never at a part of the damaged one.
+
+    A part of an indented document stands deeper than its beginning; of another, after a comma or an open bracket.
+    """
+    depth = _indentation(text, start)
+    is_indented = _indentation(text, _after_line(text, start)) > depth
+    for match in _BEGINS_LINE.finditer(text, start + 1):
+        is_free = is_indented or _last_character(text, match.start()) not in ",:{["
+        if is_free and len(match[1]) <= depth:
+            return match.start()
+    return len(text)
+
+
+def _indentation(text: str, position: int) -> int:
+    """White space at the beginning of the line of `position`."""
+    line = text.rfind("\n", 0, position) + 1
+    return len(text[line : _after_line(text, line)]) - len(text[line : _after_line(text, line)].lstrip(" \t"))
+
+
 def _after_line(text: str, position: int) -> int:
     end = text.find("\n", position)
     return len(text) if end < 0 else end + 1
+
+
+def _last_character(text: str, end: int) -> str:
+    """The last character before `end` that is no white space; a comma where there is none."""
+    while end > 0 and text[end - 1].isspace():
+        end -= 1
+    return text[end - 1] if end > 0 else ","

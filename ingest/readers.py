@@ -18,7 +18,17 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from tracejury.ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_member, read_zstd, too_large
+from tracejury.ingest.bounded import (
+    DAMAGE,
+    MAX_BYTES,
+    Allowance,
+    count_member,
+    read_bounded,
+    read_member,
+    read_zstd,
+    too_large,
+)
+from tracejury.ingest.damage import mark_damaged
 from tracejury.ingest.formats import (
     atif,
     claude_code,
@@ -381,10 +391,15 @@ def _guarded(
     recognised format only settle what others say, and give nothing by themselves.)
     """
     answered = False
+    damage: list[Rejected] = []
     try:
         for item in read():
             answered = True
-            yield item
+            if isinstance(item, Rejected):
+                damage += [item] if item.lost else []
+                yield item
+            else:
+                yield mark_damaged(item, damage)
         if must_answer and not answered:
             raise IngestError("no trace was found in it", remedy="check that it is the file that holds the run")
     except IngestError as error:
@@ -493,15 +508,19 @@ def _unpack(entry: Entry, data: bytes, opener: Callable[[Entry, bytes], Iterator
 
 
 def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for member in archive.infolist():
-            if not member.is_dir():
-                yield from _member(entry, member.filename, lambda m=member: read_member(data, m))  # type: ignore[misc]
+    archive = zipfile.ZipFile(io.BytesIO(data))  # stays open: its members are read after they are all listed
+    members, allowance = archive.infolist(), Allowance(len(data))
+    count_member(len(members))
+    for member in members:
+        if not member.is_dir():
+            load = lambda m=member: allowance.taken(m.header_offset, read_member(data, archive, m))  # noqa: E731
+            yield from _member(entry, member.filename, load)
 
 
 def _tar(entry: Entry, data: bytes) -> Iterator[Entry]:
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        for member in archive:
+        for number, member in enumerate(archive):
+            count_member(number)
             if member.isfile():
                 load = lambda m=member: data[m.offset_data : m.offset_data + m.size]  # noqa: E731
                 yield from _member(entry, member.name, load)
@@ -541,8 +560,7 @@ def _gzip(entry: Entry, data: bytes) -> Iterator[Entry]:
 
 
 def _from_gzip(data: bytes) -> bytes:
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-        return read_bounded(cast("IO[bytes]", stream), len(data))
+    return read_bounded(lambda: cast("IO[bytes]", gzip.GzipFile(fileobj=io.BytesIO(data))), len(data))
 
 
 def _zstd(entry: Entry, data: bytes) -> Iterator[Entry]:

@@ -97,7 +97,7 @@ class Redactor:
             masked = tuple((trace_id, self.text(body.decode(), found).encode()) for trace_id, body in item.requests)
             item = replace(item, requests=masked)
         if isinstance(item, Rejected):
-            return replace(item, **{name: self.text(getattr(item, name), found) for name in ("reason", "place")})
+            return replace(item, reason=self.text(item.reason, found), place=self.text(item.place, found))
         clean: Trace = self._deep(replace(item, source=Source(file="", place=""), trace_id=""), found)
         data = self._bytes(item.source.data)
         warnings = list(clean.warnings)

@@ -162,7 +162,7 @@ def _header(text: str) -> tuple[list[str], str]:
     names = [name for name in read[delimiter] if name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise IngestError(f"the column {twice[0]!r} stands twice", place="line 1", remedy="keep one of them")
+        raise IngestError(f"the column {twice[0]!r} appears twice", place="line 1", remedy="keep one of them")
     return read[delimiter], delimiter
 
 

@@ -32,4 +32,4 @@ class FileSample:
 
 def rejected(file: str, error: IngestError) -> Rejected:
     """The error as a named rejection of `file`."""
-    return Rejected(file=file, place=error.place, reason=error.reason, remedy=error.remedy)
+    return Rejected(file=file, place=error.place, reason=error.reason, remedy=error.remedy, lost=error.lost)

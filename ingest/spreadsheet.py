@@ -1,6 +1,10 @@
-"""The one rule for cells that a spreadsheet would run as a formula, for every CSV that leaves the workspace."""
+"""The one writer of every CSV that leaves the workspace: formulas guarded, line ends in texts quoted."""
 
 from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -25,6 +29,46 @@ def safe_texts(column: pd.Series) -> pd.Series:
     return (
         column.map(lambda value: changed.get(value, value) if isinstance(value, str) else value) if changed else column
     )
+
+
+def csv_text(frame: pd.DataFrame, *, figures: Iterable[str] = ()) -> str:
+    """A frame as CSV, lines ending in a line feed, text guarded by `safe_cell`.
+
+    Columns of `figures` hold numbers, perhaps as text already: a minus sign begins no formula there.
+    """
+    safe = frame.copy()
+    for name in safe.columns.difference(list(figures), sort=False):
+        if not _is_plain(safe[name]):
+            safe[name] = safe_texts(safe[name])
+    out = _Lines(newline="")
+    safe.rename(columns=safe_cell).to_csv(out, index=False, lineterminator="\r\n")
+    return out.getvalue()
+
+
+def _is_plain(column: pd.Series) -> bool:
+    types = pd.api.types
+    return types.is_numeric_dtype(column.dtype) or types.is_datetime64_any_dtype(column.dtype)
+
+
+def csv_of_rows(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """As `csv_text`, of rows by column; a column that a row has not is empty."""
+    out = _Lines(newline="")
+    writer = csv.DictWriter(out, columns, lineterminator="\r\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: safe_cell(value) for key, value in row.items()})
+    return out.getvalue()
+
+
+class _Lines(io.StringIO):
+    """Takes rows that end in CR LF and ends them in LF.
+
+    Python's writer quotes a cell for the characters of its own line end alone; with LF as that, a lone CR in a text
+    would end the row for every reader. A row is written at once, so its end is the end of what is written.
+    """
+
+    def write(self, text: str) -> int:
+        return super().write(text[:-2] + "\n" if text.endswith("\r\n") else text)
 
 
 def plain_cell(text: str) -> str:

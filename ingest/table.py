@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection, Select, select
 
-from tracejury.ingest.spreadsheet import safe_cell
+from tracejury.ingest.spreadsheet import csv_text
 from tracejury.ingest.store import schema
 from tracejury.ingest.trace import SPAN_COLUMNS, Message, Span, Trace
 
@@ -97,7 +97,7 @@ def write_csv(frame: pd.DataFrame, file: Path) -> None:
         column = safe[name]
         if not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype)):
             safe[name] = [_cell(value) for value in column]
-    safe.to_csv(file, index=False, lineterminator="\n", encoding="utf-8")
+    file.write_text(csv_text(safe), encoding="utf-8", newline="")
 
 
 def trace_frame(connection: Connection) -> pd.DataFrame:
@@ -124,7 +124,7 @@ def query_frame(connection: Connection, query: Select[Any], *, dtype: str | None
 def _cell(value: Any) -> Any:
     if isinstance(value, (list, dict)) or type(value).__name__ == "ndarray":
         return orjson.dumps(value, default=_plain).decode()
-    return safe_cell(value)
+    return value
 
 
 def _plain(value: Any) -> Any:

@@ -61,11 +61,14 @@ SPAN_COLUMNS: tuple[Column, ...] = (
 
 
 class IngestError(Exception):
-    """Input that cannot be read. `place` is where in the file, `remedy` what the reader of the message can do."""
+    """Input that cannot be read. `place` is where in the file, `remedy` what the reader of the message can do.
 
-    def __init__(self, reason: str, *, place: str = "", remedy: str = "") -> None:
+    `lost` counts the bytes of a damaged part that could not be read, where that is known.
+    """
+
+    def __init__(self, reason: str, *, place: str = "", remedy: str = "", lost: int = 0) -> None:
         super().__init__(reason)
-        self.reason, self.place, self.remedy = reason, place, remedy
+        self.reason, self.place, self.remedy, self.lost = reason, place, remedy, lost
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,6 +79,8 @@ class Rejected:
     place: str
     reason: str
     remedy: str
+    lost: int = 0
+    """Bytes of a damaged part that could not be read, where that is known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

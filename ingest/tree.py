@@ -103,7 +103,9 @@ def once_each(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraf
             said = contents.setdefault(draft.span_id, {repr(other)})
             content = repr(draft)
             if content in said:
-                warnings.append(f"duplicate_span: span {draft.span_id} stands twice, identical; kept once")
+                warnings.append(
+                    f"duplicate_span: span {draft.span_id} appears twice with the same content; one is kept"
+                )
                 continue
             said.add(content)
         kept.append(draft)

@@ -6,21 +6,25 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy.exc import DatabaseError
 
-from tracejury.ingest.check import Problem
+from tracejury.ingest.check import Problem, damaged
 from tracejury.ingest.store import load, read_transaction, schema
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.records import CELL_STATES, ErrorLabel
 from tracejury.judging.store import tables
 
-UNDER_WAY = ("pending", "running", "replied")
+UNDER_WAY = ("pending", "running")
 
 
 def check_opinions(engine: Engine) -> list[Problem]:
-    """Every problem of the opinions; imported labels may name spans that are not there, and that is said too."""
-    with read_transaction(engine) as connection:
-        return [*_check_ops(connection), *_check_cells(connection), *_check_labels(connection)]
+    """Name every problem of labels and verdicts; an imported label may name a span that is not there."""
+    try:
+        with read_transaction(engine) as connection:
+            return [*_check_ops(connection), *_check_cells(connection), *_check_labels(connection)]
+    except DatabaseError as error:
+        return [damaged(error)]
 
 
 def _check_ops(connection: Connection) -> Iterator[Problem]:

@@ -12,10 +12,12 @@ Dimension = Literal["LC", "EE", "PQ", "PA", "GF", "TS", "TC"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 Impact = Literal["low", "medium", "high"]
 IMPACTS: tuple[Impact, ...] = get_args(Impact)
-VerdictState = Literal["scored", "not_applicable"]
+VerdictState = Literal["scored", "not_applicable", "errors_only", "tied"]
+"""`errors_only`: the judge reports errors and is asked for no score; `tied`: the members of a jury share the vote."""
 FailureState = Literal["unparsable", "too_long", "refused", "error"]
-CellState = Literal["scored", "not_applicable", "unparsable", "too_long", "refused", "error"]
-CELL_STATES: tuple[CellState, ...] = get_args(CellState)
+ANSWERED_STATES: tuple[VerdictState, ...] = get_args(VerdictState)
+FAILED_STATES: tuple[FailureState, ...] = get_args(FailureState)
+CELL_STATES: tuple[VerdictState | FailureState, ...] = (*ANSWERED_STATES, *FAILED_STATES)
 Phase = Literal["blind", "revealed"]
 EvidencePlace = Literal["verbatim", "found elsewhere", "not found"]
 MatchStatus = Literal["proposed", "confirmed", "rejected"]
@@ -74,7 +76,7 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """A judge's answer. `score` is 0..3 when scored, None when not applicable (then `reason` says why)."""
+    """A judge's answer. `score` is 0..3 when scored, else None (then `reason` says why)."""
 
     rubric: str
     trace_id: str
@@ -90,8 +92,8 @@ class Verdict:
     def __post_init__(self) -> None:
         if self.state == "scored" and (type(self.score) is not int or self.score not in SCORES):
             raise ValueError(f"a scored verdict needs a score of 0 to 3, not {self.score!r}")
-        if self.state == "not_applicable" and self.score is not None:
-            raise ValueError(f"a verdict that is not applicable has no score, not {self.score!r}")
+        if self.state != "scored" and self.score is not None:
+            raise ValueError(f"a verdict in state {self.state!r} has no score, not {self.score!r}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,7 +152,7 @@ class ErrorLabel:
 class ScoreLabel:
     """A person's score of a dimension (or of another scale, e.g. `trail.reliability`, 1 to 5).
 
-    `value` None with `not_applicable` False means the score was taken back.
+    `value` None with `not_applicable` False means the score was cleared.
     """
 
     trace_id: str

@@ -1,23 +1,24 @@
-"""Works on the runs of a workspace: puts its rubrics, its models (through litellm) and the store together."""
+"""Works on a run of a workspace: puts its rubrics, its models (through litellm) and the database together."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine
 
 from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import LitellmModel, context_limit, count_tokens, first_forms, known_prices
 from tracejury.judging.judges.rubric import agent_descriptions, rubrics
-from tracejury.judging.runs.run_store import SqlRunStore, next_run, run_spec
-from tracejury.judging.runs.runner import BATCH_CELLS, ModelSetup, Progress, Runner, RunSpec, Summary
-
-LOOK_AGAIN_S = 2.0
+from tracejury.judging.juries.joint_verdicts import keep_joint_verdicts
+from tracejury.judging.runs.run_control import run_spec
+from tracejury.judging.runs.run_spec import RunSpec
+from tracejury.judging.runs.run_store import RunStore
+from tracejury.judging.runs.runner import BATCH_CELLS, ModelSetup, Progress, Runner, Summary
 
 
 def model_setups(spec: RunSpec) -> dict[str, ModelSetup]:
@@ -38,15 +39,15 @@ def work_on(
 ) -> Summary:
     """Work on a run until it is done or something stops it. Ctrl-C and SIGTERM let calls under way finish.
 
-    One that a person has paused or cancelled is taken up again only where this start `resumes` it.
+    One that a person or a budget has stopped is taken up again only where this start `resumes` it.
 
-    Raises KeyError without such a run, ValueError for a run that cannot be worked on, RubricError for a
-    broken rubric of the workspace.
+    Raises KeyError without such a run, ValueError for a run that cannot be worked on, `RunHeldError` where another
+    process works on it, `RunTakenError` where this process stopped for so long that another took it over.
     """
     spec = run_spec(engine, run_key)
     runner = Runner(
         spec,
-        SqlRunStore(engine, run_key),
+        RunStore(engine, run_key),
         rubrics=rubrics(home),
         models=models if models is not None else model_setups(spec),
         agents=agent_descriptions(home),
@@ -54,53 +55,21 @@ def work_on(
         batch_poll_s=batch_poll_s,
         batch_cells=batch_cells,
         resumes=resumes,
+        before_end=joint_verdicts_of(engine, run_key, spec),
     )
     return asyncio.run(_with_signals(runner))
 
 
-def worker_loop(
-    engine: Engine,
-    *,
-    home: Path | None = None,
-    once: bool = False,
-    on_run: Callable[[int, Summary], None] | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    sleep: Callable[[float], None] = time.sleep,
-) -> int:
-    """Take runs from the workspace and work on them, for ever or (`once`) until none waits; returns how many.
-
-    A run that cannot be worked on is paused with its reason; a person can mend it and queue it again.
-    """
-    worked = 0
-    while True:
-        key = next_run(engine)
-        if key is None:
-            if once:
-                return worked
-            sleep(LOOK_AGAIN_S)
-            continue
-        worked += 1
-        try:
-            summary = work_on(engine, key, home=home, progress=progress, resumes=False)
-        except Exception as error:
-            SqlRunStore(engine, key).pause(f"{type(error).__name__}: {error}")
-            if once:
-                raise
-            continue
-        if on_run is not None:
-            on_run(key, summary)
-        if summary.message == _SIGNAL:
-            return worked
-
-
-_SIGNAL = "stopped by a signal"
+def joint_verdicts_of(engine: Engine, run_key: int, spec: RunSpec) -> Callable[[], Any] | None:
+    """What is to be made of a run's verdicts before it ends: a jury's joint ones; None of any other run."""
+    return partial(keep_joint_verdicts, engine, run_key, spec.jury_rule) if spec.mode == "jury" else None
 
 
 async def _with_signals(runner: Runner) -> Summary:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         try:
-            loop.add_signal_handler(name, runner.stop, _SIGNAL)
+            loop.add_signal_handler(name, runner.stop, "stopped by a signal")
         except (NotImplementedError, RuntimeError, ValueError):  # not the main thread, or a system without signals
             break
     return await runner.run()

@@ -14,7 +14,8 @@ import click
 from pydantic.fields import FieldInfo
 
 from tracejury.app.cli import main
-from tracejury.app.datasets import DATASETS
+from tracejury.app.components.glossary import TERMS
+from tracejury.app.datasets import BY_NAME
 from tracejury.ingest.readers import READERS
 from tracejury.judging.agreement.tables import METRICS, TABLES
 from tracejury.judging.checks import CHECKS
@@ -114,12 +115,16 @@ def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def exports() -> str:
-    return table(("name", "one row per"), [(f"`{d.name}`", first_sentence(d.about, ".")) for d in DATASETS])
+    return table(("name", "one row per"), [(f"`{d.name}`", first_sentence(d.about, ".")) for d in BY_NAME.values()])
+
+
+def terms() -> str:
+    return table(("term", "meaning"), [(f"**{term}**", sentence) for term, sentence in TERMS.items()])
 
 
 SECTIONS: dict[str, Callable[[], str]] = {
     "metrics": metrics, "tables": tables, "checks": checks, "dimensions": dimensions, "keys": keys,
-    "rubric-fields": rubric_fields, "formats": formats, "commands": commands, "exports": exports,
+    "rubric-fields": rubric_fields, "formats": formats, "commands": commands, "exports": exports, "terms": terms,
 }  # fmt: skip
 
 

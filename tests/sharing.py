@@ -18,7 +18,7 @@ TOGETHER: Mapping[str, Sequence[str]] = {
 }
 """Files that one process goes through: it starts one browser, or imports litellm, once. The browser files that are
 not named here share the samples and their server."""
-LONG = ("judging/models", "app/test_computing.py", "app/test_cli.py", "app/test_agreement_page.py",
+LONG = ("judging/models", "app/test_estimates.py", "app/test_cli.py", "app/test_agreement_page.py",
         "judging/test_report_roundtrip.py", "app/test_runs_page.py", "app/test_exports.py", "judging/test_queue.py",
         "app/test_adjudicate.py")  # fmt: skip
 """What computes longest, most CPU time first."""

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from sqlalchemy import select
@@ -45,13 +46,13 @@ async def answered(work: Callable[[], Any]) -> Response:
 
 async def json_body(request: Request) -> dict[str, Any]:
     """The request's JSON object. Raises `NotServedError` for anything else, and for more than `BODY_LIMIT` bytes."""
-    held = bytearray()
+    received = bytearray()
     async for chunk in request.stream():
-        held += chunk
-        if len(held) > BODY_LIMIT:
+        received += chunk
+        if len(received) > BODY_LIMIT:
             raise NotServedError(413, "the request is too large", "reload the page")
     try:
-        body = orjson.loads(held)
+        body = orjson.loads(received)
     except orjson.JSONDecodeError as error:
         raise NotServedError(422, f"the request is not JSON: {error}", "reload the page") from error
     if not isinstance(body, dict):
@@ -88,3 +89,12 @@ class Readings:
 
 def _json(body: Any, status: int) -> Response:
     return Response(json_bytes(body), status, _FRESH, "application/json")
+
+
+def is_from_here(request: Request) -> bool:
+    """Whether our own page sent the form: the browser says so; where it says nothing, the origin must be ours."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host")

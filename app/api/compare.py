@@ -104,7 +104,7 @@ def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> di
 
 def _must_not_be_blind(connection: Connection, grant: Grant) -> None:
     if not may_see_judges(connection, annotator=grant.user, role="adjudicator", trace_id=grant.subject):
-        raise NotServedError(403, "you are at work on this trace yourself, blind", "submit it first")
+        raise NotServedError(403, "you are labelling this trace blind", "submit it first")
 
 
 def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author: str) -> None:
@@ -112,18 +112,18 @@ def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author:
     errors = {pair.error.label_id for pair in before.pairs if pair.error is not None}
     finding_key, label_id = body.get("finding_key"), body.get("label_id")
     if finding_key not in findings:
-        raise NotServedError(422, f"finding {finding_key!r} is none of this judge's on the trace", RELOAD)
+        raise NotServedError(422, f"finding {finding_key!r} is not a finding of this judge on the trace", RELOAD)
     if label_id is not None:
         status = body.get("status")
         if label_id not in errors:
-            raise NotServedError(422, f"error {label_id!r} is none of this person's on the trace", RELOAD)
+            raise NotServedError(422, f"error {label_id!r} is not an error of this annotator on the trace", RELOAD)
         if status not in STATUSES:
-            raise NotServedError(422, f"{status!r} is no decision: use {' or '.join(STATUSES)}", RELOAD)
+            raise NotServedError(422, f"{status!r} is not a decision: use {' or '.join(STATUSES)}", RELOAD)
         decide(connection, label_id=str(label_id), finding_key=int(finding_key), status=status, author=author)
         return
     verdict = body.get("verdict")
     if verdict is not None and verdict not in VERDICTS:
-        raise NotServedError(422, f"{verdict!r} is no verdict: use one of {', '.join(VERDICTS)}", RELOAD)
+        raise NotServedError(422, f"{verdict!r} is not a verdict: use one of {', '.join(VERDICTS)}", RELOAD)
     if any(pair.error is not None for pair in before.pairs if pair.finding_key == finding_key):
         raise NotServedError(
             409, "this finding is matched with an error", "reject the match before you review the finding"

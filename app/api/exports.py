@@ -12,28 +12,25 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tracejury.app import datasets, loading
+from tracejury.app import datasets, estimates, options
 from tracejury.app.api import scripts
 from tracejury.app.api.answers import NotServedError, answered
 from tracejury.app.api.rights import checked
 from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, reference_of
-from tracejury.app.computing import NotComputedError
+from tracejury.app.estimates import FailedEstimateError, NoEstimateError
 from tracejury.app.grants import TokenError
-from tracejury.app.loading import Choice, SplitError
 from tracejury.app.session import FILTERS, workspace
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement.frames import Missing
-from tracejury.judging.agreement.majority import REFERENCE_KINDS
 from tracejury.judging.labels.anchoring import at_work_blind
-from tracejury.judging.reports.frames import Counting
+from tracejury.judging.reports.filters import Filters, Matches, UnknownFilterError, named
 from tracejury.judging.store import Workspace
-from tracejury.judging.store.people import person
 
 PURPOSE = "export"
 """Of tokens for one data set; made only for those who may see judges' answers."""
 STATS = "stats"
 SEVERAL = ("judge_models", "versions", "data")
-KNOWN = frozenset({*FILTERS, "format", "table", "token"})
+KNOWN = tuple(sorted({*FILTERS, "format", "table", "token"}))
 """What an address may ask: a word misspelt would else let every row through."""
 
 
@@ -49,67 +46,42 @@ def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
     return (Route("/api/export/{name}", export),)
 
 
-def choice_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -> Choice:
-    """The filters of an address, in the words of the pages or of the command line. Raises `NotServedError`.
+def filters_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -> Filters:
+    """The filters of an address, in the words of the pages or of the command line.
 
-    `several` holds the filters that may be given more than once, or with commas: judge_models, versions, data.
+    `several` holds the filters that may be given more than once, or with commas: judge_models, versions, data. Raises
+    `NotServedError`, and `UnknownFilterError` for one that names nothing of the workspace.
     """
-    for name in asked:
-        _among(name, KNOWN, "filter")
-    held = loading.options()
-    return Choice(
-        reference=_known_reference(reference_of(asked.get("reference")), held.people),
-        judge_models=_parts(several.get("judge_models", ()), held.judge_models, "judge model"),
-        matches=cast("Counting", _one(asked, "matches", {**MATCHES}, "proposed")),
-        split=asked.get("split") or None,
-        missing=cast("Missing", _one(asked, "missing", {**MISSING, **{m: m for m in get_args(Missing)}}, "drop")),
-        blind_only=bool(_one(asked, "phase", {**BLIND}, "blind")),
-        versions=_versions(several.get("versions", ()), held.versions),
-        repeat=_run(asked.get("repeat"), held.repeats),
-        formats=_parts(several.get("data", ()), held.formats, "format of traces"),
-        guideline=_guideline(asked.get("guideline"), held.guidelines),
+    named(asked, KNOWN, "filter")
+    offered = options.options()
+    split, guideline = asked.get("split") or None, asked.get("guideline")
+    named([] if split is None else [split], offered.splits, "split")
+    return offered.checked(
+        Filters(
+            reference=reference_of(asked.get("reference")),
+            judge_models=_parts(several.get("judge_models", ()), offered.judge_models),
+            matches=cast("Matches", _one(asked, "matches", {**MATCHES}, "proposed")),
+            split=None if split is None else offered.splits[split],
+            missing=cast("Missing", _one(asked, "missing", {**MISSING, **{m: m for m in get_args(Missing)}}, "drop")),
+            blind_only=bool(_one(asked, "phase", {**BLIND}, "blind")),
+            versions=_parts(several.get("versions", ()), offered.versions),
+            repeat=_repeat(asked.get("repeat"), offered.repeats),
+            formats=_parts(several.get("data", ()), offered.formats),
+            guideline=None if guideline in {None, "", ANY_GUIDELINE} else guideline,
+        )
     )
 
 
-def _known_reference(name: str | None, reviewers: Sequence[str]) -> str | None:
-    """A kind of reference, or somebody of the workspace, with submitted reviews or without."""
-    if name is not None and name not in (*reviewers, *REFERENCE_KINDS):
-        with read_transaction(workspace().engine) as connection:
-            if person(connection, name) is None:
-                raise _unknown(name, reviewers, "person")
-    return name
-
-
-def _versions(given: Sequence[str], held: Mapping[str, str]) -> tuple[str, ...]:
-    """Judge versions by hash, or by the words of the page."""
-    return tuple(held.get(name, name) for name in _parts(given, {**held, **dict.fromkeys(held.values())}, "version"))
-
-
-def _run(word: str | None, held: Sequence[int]) -> int:
+def _repeat(word: str | None, known: Sequence[int]) -> int:
     number = (word or "0").removeprefix("repeat ")
-    runs = {str(run): run for run in held or (0,)}
-    return runs[_among(number, runs, "repeat")]
+    named([number], [str(one) for one in known], "repeat", also={"0"})
+    return int(number)
 
 
-def _guideline(version: str | None, held: Sequence[str]) -> str | None:
-    return None if version in {None, "", ANY_GUIDELINE} else _among(str(version), held, "guideline version")
-
-
-def _parts(given: Sequence[str], known: Collection[str], what: str) -> tuple[str, ...]:
+def _parts(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     """Names given one by one or with commas; a name may have commas of its own."""
-    apart = [[name] if name in known else name.split(",") for name in given]
-    return tuple(_among(name, known, what) for names in apart for name in names if name)
-
-
-def _among(name: str, known: Collection[str], what: str) -> str:
-    if name not in known:
-        raise _unknown(name, known, what)
-    return name
-
-
-def _unknown(name: str, known: Collection[str], what: str) -> NotServedError:
-    there = f"use one of: {'; '.join(sorted(known))}" if known else "there is none yet"
-    return NotServedError(422, f"no {what} is called {name[:60]!r}", there)
+    apart = [[name] if name in known else name.split(",") for name in words]
+    return tuple(name for names in apart for name in names if name)
 
 
 def _one(asked: Mapping[str, str], name: str, meanings: Mapping[str, object], default: str) -> object:
@@ -135,37 +107,37 @@ def _export(
     with read_transaction(space.engine) as connection:
         blind = at_work_blind(connection, who)
     form = asked.get("format") or "csv"
-    choice = choice_of(asked, several)
     try:
+        filters = filters_of(asked, several)
         if name == "manifest":
-            choice = loading.with_frames(choice)
-            return JSONResponse(datasets.manifest(choice, blind=blind))
+            filters = estimates.with_all(filters)
+            return JSONResponse(datasets.manifest(filters, blind=blind))
         if name == "report":
-            choice = loading.with_frames(choice)
-            return _file(datasets.report_zip(choice, blind=blind), "tracejury-report", "zip")
+            filters = datasets.with_tables(filters)
+            return _file(datasets.report_zip(filters, blind=blind), "tracejury-report", "zip")
         if form not in datasets.FORMATS:
             raise NotServedError(422, f"format is {form!r}", f"use one of: {', '.join(datasets.FORMATS)}")
         if name == STATS:
-            return _stats(choice, asked.get("table") or "error_figures", form, blind)
+            return _stats(filters, asked.get("table") or "error_figures", form, blind)
         if name not in datasets.BY_NAME:
             known = ", ".join([*datasets.BY_NAME, STATS, "report", "manifest"])
             raise NotServedError(404, f"no export is called {name!r}", f"use one of: {known}")
-        choice = loading.with_frames(choice)
-        return _file(datasets.dataset_bytes(datasets.BY_NAME[name], choice, form, blind=blind), name, form)
-    except NotComputedError as error:
-        raise NotServedError(503, str(error), "ask again") from error
-    except SplitError as error:
-        raise NotServedError(422, str(error), "choose a split that is there") from error
+        filters = estimates.with_all(filters)
+        return _file(datasets.dataset_bytes(datasets.BY_NAME[name], filters, form, blind=blind), name, form)
+    except UnknownFilterError as error:
+        raise NotServedError(422, error.problem, error.remedy) from error
+    except NoEstimateError as error:
+        raise NotServedError(422, str(error), "choose other filters") from error
+    except FailedEstimateError as error:
+        raise NotServedError(503, str(error), "try again") from error
 
 
-def _stats(choice: Choice, name: str, form: str, blind: frozenset[str]) -> Response:
-    choice = loading.whole(choice)
-    inputs = loading.inputs(choice)
-    tables = {table.name: table for table in datasets.available(inputs)}
+def _stats(filters: Filters, name: str, form: str, blind: frozenset[str]) -> Response:
+    tables = {table.name: table for table in datasets.available(estimates.inputs(filters))}
     if name not in tables:
         raise NotServedError(404, f"no table is called {name!r}", f"use one of: {', '.join(tables)}")
-    choice = loading.whole(choice, name)
-    return _file(datasets.table_bytes(tables[name], choice, form, blind=blind), name, form)
+    filters = estimates.with_all(filters, f"table.{name}")
+    return _file(datasets.table_bytes(tables[name], filters, form, blind=blind), name, form)
 
 
 def _file(data: bytes, name: str, form: str) -> Response:

@@ -51,7 +51,9 @@ def _revealed(space: Workspace, trace_id: str, token: object) -> dict[str, Any]:
 def _must_be_revealed(connection: Connection, grant: Grant) -> None:
     if not may_see_judges(connection, annotator=grant.user, role="annotator", trace_id=grant.subject):
         raise NotServedError(
-            403, "what judges and other people said is shown only after submitting", "submit this trace first"
+            403,
+            "judges' findings and other annotators' labels are hidden until you submit this trace",
+            "submit this trace first",
         )
     review = tables.review
     row = connection.execute(
@@ -66,25 +68,25 @@ def _must_be_revealed(connection: Connection, grant: Grant) -> None:
     ).one_or_none()
     if row is None or row.status != "submitted":
         raise NotServedError(
-            403, "what judges and other people said is shown only after submitting", "submit this trace first"
+            403,
+            "judges' findings and other annotators' labels are hidden until you submit this trace",
+            "submit this trace first",
         )
     if not row.revealed:
-        raise NotServedError(
-            403, "what judges and other people said has not been revealed on this trace", "choose Reveal first"
-        )
+        raise NotServedError(403, "judges' findings are not revealed on this trace", "choose Reveal first")
 
 
 def _judge_model(connection: Connection, grant: Grant, name: str) -> dict[str, Any]:
     """One judge model's answers, the newest of each judge; `labels` are one's own errors that a finding is matched
     with.
     """
-    found = compare_trace(connection, trace_id=grant.subject, reference=grant.user, judge_model=name)
+    comparison = compare_trace(connection, trace_id=grant.subject, reference=grant.user, judge_model=name)
     return {
         "name": name,
-        "judges": [_answer(cell.rubric, cell.outcome) for cell in found.cells],
+        "judges": [_answer(cell.rubric, cell.outcome) for cell in comparison.cells],
         "findings": [
-            _finding(cell.rubric, finding, _matched(found, finding) if grant.occasion == 0 else [])
-            for cell in found.cells
+            _finding(cell.rubric, finding, _matched(comparison, finding) if grant.occasion == 0 else [])
+            for cell in comparison.cells
             if isinstance(cell.outcome, Verdict)
             for finding in cell.outcome.findings
         ],
@@ -160,8 +162,8 @@ def _label(label: ErrorLabel) -> dict[str, Any]:
 
 def _own_scores(connection: Connection, grant: Grant) -> dict[str, Any]:
     """One's own blind scores by dimension: a score given after the reveal stands beside them."""
-    mine = (_score.c.annotator == grant.user, _score.c.trace_id == grant.subject, _score.c.occasion == grant.occasion)
-    blind = labels.score_labels(connection, *mine, _score.c.phase == "blind")
+    own = (_score.c.annotator == grant.user, _score.c.trace_id == grant.subject, _score.c.occasion == grant.occasion)
+    blind = labels.score_labels(connection, *own, _score.c.phase == "blind")
     return {score.dimension: _given(score) for score in blind}
 
 

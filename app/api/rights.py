@@ -15,8 +15,8 @@ def checked(space: Workspace, token: object, *, subject: str, purpose: str = TRA
     for a person who has been deactivated, has lost the role or has signed out since it was made.
     """
     grant = check(space.secret(), token, subject=subject, purpose=purpose)
-    found = still_may(space, grant.user, role)
-    if found is not None and found.epoch != grant.epoch:
+    account = still_may(space, grant.user, role)
+    if account is not None and account.epoch != grant.epoch:
         raise TokenError("this person has signed out")
     return grant
 
@@ -26,7 +26,7 @@ def still_may(space: Workspace, name: str, role: Role) -> Person | None:
     if config().sign_in == "off":
         return None
     with read_transaction(space.engine) as connection:
-        found = person(connection, name)
-    if found is None or RANK[found.role] < RANK[role]:
-        raise TokenError("this person may no longer do this", status=403)
-    return found
+        account = person(connection, name)
+    if account is None or RANK[account.role] < RANK[role]:
+        raise TokenError("this person no longer has the right to do this", status=403)
+    return account

@@ -1,4 +1,4 @@
-"""Tokens for scripts: made by a person for one use and a number of days, taken back at any time."""
+"""Tokens for scripts: made by a person for one use and a number of days, revoked at any time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Literal, NamedTuple
 from itsdangerous import BadData, URLSafeSerializer
 from starlette.requests import Request
 
+from tracejury.app import signin
 from tracejury.app.api.rights import still_may
+from tracejury.app.config import config
 from tracejury.app.grants import TokenError
+from tracejury.app.session import person_of_session, workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.audit import record
@@ -56,12 +59,12 @@ def checked_script(space: Workspace, token: str | None, *, use: Use) -> Script:
     except (BadData, ValueError, TypeError) as error:
         raise TokenError("the token is not genuine", remedy=REMEDY) from error
     if script.until <= time.time():
-        raise TokenError("the token is out of date", remedy=REMEDY)
+        raise TokenError("the token has expired", remedy=REMEDY)
     if script.use != use:
         raise TokenError(f"the token is for {script.use}", status=403, remedy=REMEDY)
     with read_transaction(space.engine) as connection:
         if script.epoch != script_epoch(connection, script.user):
-            raise TokenError("the token was taken back", remedy=REMEDY)
+            raise TokenError("the token was revoked", remedy=REMEDY)
     still_may(space, script.user, "researcher")
     return script
 
@@ -74,3 +77,14 @@ def bearer(request: Request) -> str | None:
 
 def _serializer(space: Workspace) -> URLSafeSerializer:
     return URLSafeSerializer(space.secret(), salt="tracejury-script")
+
+
+def may_read_metrics(authorization: str | None, cookie: str | None) -> bool:
+    """Whether the app's own measurements may be read: with a token for exports, or by a signed-in administrator."""
+    kind, _, token = (authorization or "").partition(" ")
+    try:
+        checked_script(workspace(), token.strip() if kind.lower() == "bearer" else None, use="export")
+    except TokenError:
+        found = person_of_session(signin.read(workspace().secret(), cookie)) if config().sign_in == "password" else None
+        return found is not None and found.role == "admin"
+    return True

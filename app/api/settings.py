@@ -45,8 +45,12 @@ def settings_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
 def desk_settings(connection: Connection, user: str) -> dict[str, Any]:
     """What is stored of this person: `revision` counts the changes from 0 on, `keys` holds {act: key}."""
-    kept = _all(connection, user).get(DESK, {})
-    return {"revision": kept.get("revision", 0), "keys": kept.get("keys", {}), "pretty": kept.get("pretty", False)}
+    stored = _all(connection, user).get(DESK, {})
+    return {
+        "revision": stored.get("revision", 0),
+        "keys": stored.get("keys", {}),
+        "pretty": stored.get("pretty", False),
+    }
 
 
 def _get(space: Workspace, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -66,7 +70,7 @@ def _put(space: Workspace, body: Mapping[str, Any]) -> dict[str, Any]:
     with write_transaction(space.engine) as connection:
         before = desk_settings(connection, grant.user)
         if body.get("base_revision") != before["revision"]:
-            raise NotServedError(409, "the settings were changed in another window", "they are read again")
+            raise NotServedError(409, "the settings were changed in another window", "the page reads them again")
         after = {"revision": before["revision"] + 1, "keys": keys, "pretty": pretty}
         ensure_annotator(connection, grant.user)
         everything = orjson.dumps({**_all(connection, grant.user), DESK: after}).decode()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -12,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tracejury.app import signin
+from tracejury.app.api.answers import is_from_here
 from tracejury.app.config import config
 from tracejury.app.session import person_of_session, workspace
 from tracejury.ingest.store import read_transaction
@@ -19,6 +21,7 @@ from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import Person, TooManyTriesError, sign_in, someone_can_sign_in
 
 BODY_LIMIT = 10_000  # bytes of a sign-in
+UNKNOWN_ADDRESS = "behind a proxy that TRACEJURY_PROXIES does not name"
 WRONG = "Name or password is wrong."
 NOBODY = (
     "No administrator can sign in yet. On this machine, run Tracejury once with TRACEJURY_SIGN_IN=off, "
@@ -76,15 +79,16 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
         if not is_on():
             return Response(status_code=404)
         if not is_from_here(request):
-            return _page(403, problem="The form came from another site. Sign in here.")
+            return _page(403, problem="The form was sent from another site. Sign in on this page.")
         fields = await _fields(request)
         if fields is None:
             return _page(413, problem="The form is too large.")
         name, password = fields.get("name", ""), fields.get("password", "")
         wanted = signin.local_path(fields.get("next"))
-        address = request.client.host if request.client is not None else ""
+        device = signin.known_device(space().secret(), request.cookies.get(signin.DEVICE), name)
+        enter_as = partial(sign_in, address=address_of(request), device=device)
         try:
-            found = await run_in_threadpool(sign_in, space().engine, name, password, address=address)
+            found = await run_in_threadpool(enter_as, space().engine, name, password)
         except TooManyTriesError as error:
             page = _page(429, wanted=wanted, name=name, problem=f"Not now: {error}.")
             page.headers["Retry-After"] = str(error.wait_s)
@@ -96,28 +100,25 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
     return (Route(signin.PATH, form, methods=["GET"]), Route(signin.PATH, enter, methods=["POST"]))
 
 
-def is_from_here(request: Request) -> bool:
-    """Whether our own page sent the form: the browser says so; where it says nothing, the origin must be ours."""
-    site = request.headers.get("sec-fetch-site")
-    if site is not None:
-        return site in {"same-origin", "none"}
-    origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
-
-
 def _entered(request: Request, secret: str, found: Person, wanted: str) -> Response:
     answer = RedirectResponse(wanted, 303, {"Cache-Control": "no-store"})
     origin = request.headers.get("origin") or ""
-    answer.set_cookie(
-        signin.COOKIE,
-        signin.mint(secret, signin.Session(found.name, found.epoch)),
-        max_age=signin.MAX_AGE_S,
-        httponly=True,
-        samesite="lax",
-        secure=request.url.scheme == "https" or origin.startswith("https://"),
-        path="/",
-    )
+    is_secure = request.url.scheme == "https" or origin.startswith("https://")
+    session = signin.mint(secret, signin.Session(found.name, found.epoch))
+    device = signin.mint_device(secret, found.name)
+    for name, value, age in (
+        (signin.COOKIE, session, signin.MAX_AGE_S),
+        (signin.DEVICE, device, signin.DEVICE_AGE_S),
+    ):
+        answer.set_cookie(name, value, max_age=age, httponly=True, samesite="lax", secure=is_secure, path="/")
     return answer
+
+
+def address_of(request: Request) -> str:
+    """The sender's address; where a proxy says another and none is known here, no word of it is believed."""
+    if "x-forwarded-for" in request.headers and not config().proxies:
+        return UNKNOWN_ADDRESS
+    return request.client.host if request.client is not None else ""
 
 
 async def _fields(request: Request) -> dict[str, str] | None:

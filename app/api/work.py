@@ -94,9 +94,7 @@ def _judge_text(documents: Documents, grant: Grant) -> bytes:
     """What `tracejury text` prints: the text that a judge reads, byte for byte."""
     text = documents.get(grant).judge_text
     if text is None:
-        raise RefusedError(
-            403, "names that this queue hides stand in the judge's text", "it can be read after submitting"
-        )
+        raise RefusedError(403, "the judge's view contains names that this queue hides", "submit the trace first")
     return text.encode()
 
 
@@ -144,28 +142,33 @@ def _batch(body: bytes) -> dict[str, Any]:
         batch = parse_json(body)
     except IngestError as error:
         raise RefusedError(
-            422, f"the request is not JSON: {error}", "reload the page; unsaved labels are kept"
+            422, f"the request is not JSON: {error}", "reload the page; unsaved labels stay in this browser"
         ) from error
     if not isinstance(batch, dict):
-        raise RefusedError(422, "the request is not a JSON object", "reload the page; unsaved labels are kept")
+        raise RefusedError(
+            422, "the request is not a JSON object", "reload the page; unsaved labels stay in this browser"
+        )
     return batch
 
 
 async def _body(request: Request) -> bytes | None:
     """The request's bytes, None where they are more than `BODY_LIMIT`."""
-    held = bytearray()
+    received = bytearray()
     async for chunk in request.stream():
-        held += chunk
-        if len(held) > BODY_LIMIT:
+        received += chunk
+        if len(received) > BODY_LIMIT:
             return None
-    return bytes(held)
+    return bytes(received)
 
 
 async def _answered(work: Callable[[], Answer]) -> Response:
     try:
         status, body = await run_in_threadpool(work)
     except TokenError as error:
-        status, body = error.status, {"error": str(error), "remedy": "reload the page; unsaved labels are kept"}
+        status, body = (
+            error.status,
+            {"error": str(error), "remedy": "reload the page; unsaved labels stay in this browser"},
+        )
     except OpError as error:
         status, body = 422, {"error": error.reason, "remedy": error.remedy, "op_id": error.op_id}
     except RefusedError as error:

@@ -23,5 +23,5 @@ def verify(home: Path | None, *, repair: bool, as_json: bool) -> int:
     else:
         for problem in problems:
             click.echo(f"{problem.subject}: {problem.problem}; {problem.remedy}")
-        click.echo("everything is whole" if not problems else counted(len(problems), "problem"))
+        click.echo("no problems found" if not problems else counted(len(problems), "problem"))
     return 1 if problems else 0

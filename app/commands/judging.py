@@ -1,4 +1,4 @@
-"""The commands `judge` and `worker`."""
+"""The command `judge`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,44 @@ from typing import Any
 
 import click
 
-from tracejury.app.commands.output import counted, opened, print_json, progress_bar, progress_line, say
+from tracejury.app.commands.output import (
+    STOPPED_BY_LIMIT,
+    counted,
+    opened,
+    print_json,
+    progress_bar,
+    progress_line,
+    say,
+)
 from tracejury.app.commands.traces import full_id
 from tracejury.ingest.gaps import NOTHING_TO_READ
 from tracejury.ingest.store import load, marked_traces, read_transaction, trace_ids
 from tracejury.judging.judges.jury import Rule
 from tracejury.judging.judges.model import Prices, read_prices
-from tracejury.judging.judges.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
+from tracejury.judging.judges.rubric import (
+    RubricError,
+    agent_descriptions,
+    agent_for,
+    broken_files,
+    choose_rubrics,
+    rubrics,
+)
 from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_outcomes
-from tracejury.judging.records import DIMENSIONS, Dimension
-from tracejury.judging.runs.run_store import last_run_of, plan_run, renew_limits, want_failed_again, watch
-from tracejury.judging.runs.runner import Progress, RunSpec, Summary, Unanswered, check_spec, model_names
+from tracejury.judging.records import DIMENSIONS, FAILED_STATES, Dimension
+from tracejury.judging.runs.run_control import (
+    ensure_free,
+    last_run_of,
+    pause,
+    plan_run,
+    renew_limits,
+    run_spec,
+    want_failed_again,
+    watch,
+)
+from tracejury.judging.runs.run_owner import RunHeldError, RunTakenError
+from tracejury.judging.runs.run_spec import RunSpec, model_names
+from tracejury.judging.runs.run_store import Unanswered
+from tracejury.judging.runs.runner import ModelSetup, Progress, Summary, check_spec
 from tracejury.judging.store import Workspace
 
 CHECKS = "checks"
@@ -27,20 +54,35 @@ PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
 
 
 def judge(
-    traces: Sequence[str], home: Path | None, *, model: str, dimensions: str, as_json: bool, **options: Any
+    traces: Sequence[str],
+    home: Path | None,
+    *,
+    model: str,
+    dimensions: str,
+    as_json: bool,
+    dry_run: bool = False,
+    resume: int | None = None,
+    if_queued: bool = False,
+    **options: Any,
 ) -> int:
-    """Exit code 0, or 1 when a cell failed or the run stopped before its end."""
-    workspace = opened(home)
-    with read_transaction(workspace.engine) as connection:
-        chosen = [full_id(connection, trace_id) for trace_id in traces] or None
-    refused: list[str] = [] if options.pop("even_if_empty", False) else _nothing_to_read(workspace, chosen)
-    if refused:
-        chosen = _without(workspace, chosen, refused)
-    if model == CHECKS:
-        return _offline(workspace, chosen, offline_dimensions(dimensions), as_json=as_json) or int(bool(refused))
+    """Exit code 0; 1 when a cell failed or the run stopped before its end; 3 when its budget stopped it."""
+    workspace, may_be_empty = opened(home), options.pop("even_if_empty", False)
     try:
+        if resume is not None:
+            return _resume(workspace, resume, only_if_queued=if_queued, as_json=as_json)
+        with read_transaction(workspace.engine) as connection:
+            chosen = [full_id(connection, trace_id) for trace_id in traces] or None
+        refused: list[str] = [] if may_be_empty else _nothing_to_read(workspace, chosen)
+        if refused:
+            chosen = _without(workspace, chosen, refused)
+        if model == CHECKS:
+            wanted = offline_dimensions(dimensions)
+            return _offline(workspace, chosen, wanted, is_dry=dry_run, as_json=as_json) or int(bool(refused))
+        name_broken(workspace.home)
         spec = _spec(workspace, model, dimensions, options)
-        return _by_model(workspace, spec, chosen, options, as_json=as_json) or int(bool(refused))
+        return _by_model(workspace, spec, chosen, options, is_dry=dry_run, as_json=as_json) or int(bool(refused))
+    except (RunHeldError, RunTakenError) as error:
+        raise click.ClickException(str(error)) from error
     except (ValueError, RubricError) as error:
         raise click.UsageError(str(error)) from error
 
@@ -66,6 +108,12 @@ def _without(workspace: Workspace, chosen: Sequence[str] | None, refused: Sequen
     return left
 
 
+def name_broken(home: Path) -> None:
+    """Say which rubrics and agent descriptions of the workspace are left out, and why."""
+    for error in broken_files(home):
+        say(f"left out: {error}")
+
+
 def offline_dimensions(names_given: str) -> tuple[Dimension, ...]:
     """The dimensions named in `LC,EE` or `all`. Ends the command on a name that is none."""
     if names_given == "all":
@@ -74,39 +122,43 @@ def offline_dimensions(names_given: str) -> tuple[Dimension, ...]:
     unknown = [name for name in names if name not in DIMENSIONS]
     if unknown or not names:
         named = ", ".join(unknown) or repr(names_given)
-        raise click.UsageError(f"no judge {named}; the offline judge has {', '.join(DIMENSIONS)}")
+        raise click.UsageError(f"no dimension {named}. Try: {', '.join(DIMENSIONS)} or all, which the checks judge")
     return tuple(dimension for dimension in DIMENSIONS if dimension in names)
 
 
-def worker(home: Path | None, *, once: bool) -> int:
-    """Exit code 0; Ctrl-C and SIGTERM let calls under way finish."""
-    from tracejury.judging.wiring import worker_loop
-
-    workspace = opened(home)
-    say(f"waiting for runs in {workspace.home} (Ctrl+C stops)")
-
-    def told(key: int, summary: Summary) -> None:
-        say(f"run {key}: {summary.status} after {summary.elapsed_s:.0f} s, {counted(summary.judged, 'cell')} judged")
-
-    worker_loop(workspace.engine, home=workspace.home, once=once, on_run=told)
-    return 0
-
-
-def _offline(workspace: Workspace, traces: Sequence[str] | None, wanted: Sequence[Dimension], *, as_json: bool) -> int:
+def _offline(
+    workspace: Workspace,
+    traces: Sequence[str] | None,
+    wanted: Sequence[Dimension],
+    *,
+    is_dry: bool,
+    as_json: bool,
+) -> int:
     from tracejury.judging.runs.offline import judge_all
 
     show, close = progress_bar("judging", " traces")
-    summary: dict[str, Any] = judge_all(workspace.engine, traces=traces, dimensions=wanted, progress=show)
+    summary: dict[str, Any] = judge_all(
+        workspace.engine, traces=traces, dimensions=wanted, progress=show, is_dry=is_dry
+    )
     close()
     if as_json:
         print_json(summary)
+    elif is_dry:
+        click.echo(
+            f"{counted(summary['to_judge'], 'cell')} would be judged on {counted(summary['traces'], 'trace')}, "
+            f"{summary['skipped']:,} were judged before; nothing is sent, nothing is written, the cost is $0"
+        )
     else:
-        states = ", ".join(f"{count} {state}" for state, count in summary["states"].items())
+        states = ", ".join(f"{count} {_words(state)}" for state, count in summary["states"].items())
         click.echo(
             f"{counted(summary['cells'], 'cell')} judged ({states or 'nothing new'}), "
             f"{counted(summary['findings'], 'finding')}, {summary['skipped']} judged before"
         )
     return 1 if summary["states"].get("error") else 0
+
+
+def _words(state: str) -> str:
+    return state.replace("_", " ")
 
 
 def _spec(workspace: Workspace, model: str, dimensions: str, options: dict[str, Any]) -> RunSpec:
@@ -145,35 +197,70 @@ def _prices(given: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
 
 
 def _by_model(
-    workspace: Workspace, spec: RunSpec, chosen: Sequence[str] | None, options: dict[str, Any], *, as_json: bool
+    workspace: Workspace,
+    spec: RunSpec,
+    chosen: Sequence[str] | None,
+    options: dict[str, Any],
+    *,
+    is_dry: bool,
+    as_json: bool,
 ) -> int:
-    from tracejury.judging.wiring import model_setups, work_on
+    from tracejury.judging.wiring import model_setups
 
     with read_transaction(workspace.engine) as connection:
         traces = list(chosen) if chosen is not None else trace_ids(connection, with_steps=True)
     if not traces:  # said before litellm is imported, which takes seconds
-        raise ValueError("there is no trace to judge: tracejury ingest PATH")
+        raise ValueError("this workspace holds no traces to judge. Try: tracejury ingest PATH")
     known, agents = rubrics(workspace.home), agent_descriptions(workspace.home)
     setups = model_setups(spec)
     check_spec(spec, rubrics=known, models=setups, agents=agents)
-    if options["dry_run"]:
+    if is_dry:
         return _dry_run(workspace, spec, traces, setups, as_json=as_json)
     key = _resumed(workspace, spec, traces, failed_only=options["failed_only"])
     if key is None:
         key = plan_run(workspace.engine, spec, traces, rubrics=known, agents=agents)
     else:
+        ensure_free(workspace.engine, key)
         renew_limits(workspace.engine, key, spec)
         if not as_json:
-            say(f"going on with run {key}: what it has judged stays")
+            say(f"resuming run {key}; its judged cells stay")
+    return _work(workspace, key, spec, setups, resumes=True, as_json=as_json)
+
+
+def _resume(workspace: Workspace, key: int, *, only_if_queued: bool, as_json: bool) -> int:
+    """Work on a run as it was planned; one that cannot be worked on is paused with its reason."""
+    from tracejury.judging.wiring import model_setups
+
+    try:
+        spec = run_spec(workspace.engine, key)
+    except KeyError as error:
+        raise ValueError(f"there is no run {key}. Try: its number on the page Runs") from error
+    ensure_free(workspace.engine, key)
+    name_broken(workspace.home)
+    try:
+        setups = model_setups(spec)
+        known, agents = rubrics(workspace.home), agent_descriptions(workspace.home)
+        check_spec(spec, rubrics=known, models=setups, agents=agents)
+    except ValueError as error:
+        pause(workspace.engine, key, str(error))
+        raise
+    return _work(workspace, key, spec, setups, resumes=not only_if_queued, as_json=as_json)
+
+
+def _work(
+    workspace: Workspace, key: int, spec: RunSpec, setups: Mapping[str, ModelSetup], *, resumes: bool, as_json: bool
+) -> int:
+    from tracejury.judging.wiring import work_on
+
     line = progress_line("judging", " cells")
 
     def show(progress: Progress) -> None:
         line.total = progress.total
         line.update(progress.finished - line.n)
-        failed = sum(progress.states.get(state, 0) for state in ("unparsable", "too_long", "refused", "error"))
+        failed = sum(progress.states.get(state, 0) for state in FAILED_STATES)
         line.set_postfix(usd=f"{progress.spent_usd:.4f}", failed=failed, refresh=False)
 
-    summary = work_on(workspace.engine, key, home=workspace.home, models=setups, progress=show)
+    summary = work_on(workspace.engine, key, home=workspace.home, models=setups, progress=show, resumes=resumes)
     line.close()
     jury = _jury(workspace, key, spec.jury_rule) if spec.mode == "jury" else None
     return _told(workspace, key, summary, jury, as_json=as_json)
@@ -189,7 +276,8 @@ def _resumed(workspace: Workspace, spec: RunSpec, traces: Sequence[str], *, fail
     key = last_run_of(workspace.engine, spec)
     if failed_only:
         if key is None:
-            raise ValueError("no run of this kind is in the workspace: nothing to judge again")
+            raise ValueError("the workspace holds no such run, so no cell failed. Try: leave out --failed-only")
+        ensure_free(workspace.engine, key)
         again = want_failed_again(workspace.engine, key)
         say(f"{counted(again, 'failed cell')} of run {key} will be judged again")
         return key
@@ -240,7 +328,7 @@ def _dry_run(
             }
         )
         return 0
-    say(f"the prompt of judge {spec.rubrics[0]} on trace {traces[0]}:")
+    say(f"the prompt of {spec.rubrics[0]} on trace {traces[0]}:")
     sys.stdout.buffer.write(f"{prompt.system}\n{prompt.prefix}{prompt.suffix}\n".encode())
     for text in found.lines():
         click.echo(text)
@@ -250,15 +338,15 @@ def _dry_run(
 def _perhaps_paid(unanswered: Unanswered) -> str:
     most = "at a price unknown" if unanswered.most_usd is None else f"for ${unanswered.most_usd:.4f} at most"
     return (
-        f"{counted(unanswered.requests, 'request')} went out and no answer is known (the worker or the connection "
-        f"ended, or the time ran out): perhaps paid, {most}, beside the cost above"
+        f"{counted(unanswered.requests, 'request')} sent without a known answer (the process or the connection "
+        f"ended, or the request timed out); the provider may charge for them, {most}, in addition to the cost above"
     )
 
 
 def _cost(stands: Mapping[str, Any]) -> str:
     """What the run has cost: nothing, a sum, the sum of what is known, or unknown."""
     if stands["replies"] == 0:
-        return "nothing paid"
+        return "no cost"
     if stands["cost_usd"] is None:
         return "cost unknown"
     rest = f" and {counted(stands['unpriced'], 'answer')} of unknown cost" if stands["unpriced"] else ""
@@ -281,7 +369,7 @@ def _told(
     workspace: Workspace, key: int, summary: Summary, jury: Sequence[JuryOutcome] | None, *, as_json: bool
 ) -> int:
     stands = watch(workspace.engine, key)
-    failed = sum(summary.states.get(state, 0) for state in ("unparsable", "too_long", "refused", "error"))
+    failed = sum(summary.states.get(state, 0) for state in FAILED_STATES)
     if as_json:
         print_json(
             {
@@ -312,7 +400,7 @@ def _told(
     else:
         for cell, state, why in summary.failures:
             say(f"{state}: {cell.rubric} on {cell.trace_id} (repeat {cell.repeat}): {why}")
-        states = ", ".join(f"{count} {state}" for state, count in summary.states.items() if count)
+        states = ", ".join(f"{count} {_words(state)}" for state, count in summary.states.items() if count)
         click.echo(f"run {key} {summary.status}: {states}; {summary.elapsed_s:.1f} s, {_cost(stands)}")
         if jury is not None:
             click.echo(_verdict_of_jury(jury))
@@ -320,4 +408,6 @@ def _told(
             say(_perhaps_paid(summary.unanswered))
         if summary.message:
             say(summary.message)
+    if summary.status == "out of budget":
+        return STOPPED_BY_LIMIT
     return 0 if summary.status == "done" and not failed else 1

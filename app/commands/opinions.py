@@ -11,7 +11,15 @@ from typing import Any, cast
 import click
 from sqlalchemy import Connection, Engine, select
 
-from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_bar, say
+from tracejury.app.commands.output import (
+    STOPPED_BY_LIMIT,
+    counted,
+    name_rejected,
+    opened,
+    print_json,
+    progress_bar,
+    say,
+)
 from tracejury.ingest.labels import Annotation, FailedReply, JudgeReply, read_annotations, read_replies
 from tracejury.ingest.readers import open_inputs
 from tracejury.ingest.score_files import RecordFile, read_records
@@ -105,7 +113,7 @@ def import_labels(
             f"on {counted(len(traces), 'trace')} ({sum(new.values()):,} rows new)"
         )
         for name, count in verdicts.items():
-            click.echo(f"{counted(count, 'verdict')} of {name}, which is no person")
+            click.echo(f"{counted(count, 'verdict')} of {name}, which is not a person")
         for scale in options.scales:
             click.echo(f"scale {scale.name or 'of every name'}: {scale.in_words}")
         if imported.own_dimensions:
@@ -231,7 +239,7 @@ def export_labels(home: Path | None, out: Path, *, form: str, annotators: Sequen
 def import_verdicts(
     files: Sequence[Path], home: Path | None, *, form: str, judge_model: str, as_json: bool, repeat: int | None = None
 ) -> int:
-    """Exit code 0, or 1 when a file could not be tied to a trace."""
+    """Exit code 0, or 1 when a file could not be tied to a trace or holds no answer that can be read."""
     workspace = opened(home)
     rejected: list[Rejected] = []
     outcomes: list[Verdict | Failure] = []
@@ -247,25 +255,23 @@ def import_verdicts(
     close()
     counts = import_outcomes(workspace.engine, outcomes, model=judge_model, author=COMMAND, repeat=repeat)
     name_rejected(rejected)
+    failures = [one for one in outcomes if isinstance(one, Failure)]
     document = {
         "files": len(replies),
         **counts,
         "states": dict(Counter(outcome.state for outcome in outcomes)),
-        "failures": [
-            {"trace_id": one.trace_id, "state": one.state, "reason": one.reason}
-            for one in outcomes
-            if isinstance(one, Failure)
-        ],
+        "failures": [{"trace_id": one.trace_id, "state": one.state, "reason": one.reason} for one in failures],
         "rejected": [asdict(one) for one in rejected],
     }
     if as_json:
         print_json(document)
     else:
-        failed = sum(isinstance(one, Failure) for one in outcomes)
-        found = f"{len(outcomes) - failed} with {counted(counts['findings'], 'finding')}, {failed} failed"
+        for one in failures:
+            say(f"{one.state.replace('_', ' ')}: the answer on trace {one.trace_id}: {one.reason}")
+        found = f"{len(outcomes) - len(failures)} with {counted(counts['findings'], 'finding')}, {len(failures)} failed"
         unresolved = f"{counts['unresolved_citations']:,} of {counts['citations']:,} citations resolve to no span"
         click.echo(f"{counted(len(outcomes), 'answer')}: {found}; {unresolved}")
-    return 1 if rejected else 0
+    return 1 if rejected or failures else 0
 
 
 def export_verdicts(home: Path | None, out: Path) -> int:
@@ -279,7 +285,7 @@ def export_verdicts(home: Path | None, out: Path) -> int:
 def match_by_model(
     home: Path | None, *, model: str, judge_model: str | None, as_json: bool, withdraw: bool, **options: Any
 ) -> int:
-    """Exit code 0, or 1 when a question failed or was not asked."""
+    """Exit code 0; 1 when a question failed or was not asked; 3 when the budget stopped it."""
     from tracejury.judging.judges.judge import ModelCapabilities
     from tracejury.judging.judges.model import LitellmModel, first_forms, known_prices, read_prices
     from tracejury.judging.matching.llm_matches import propose_with_model, withdraw_proposals
@@ -330,12 +336,14 @@ def match_by_model(
             say(f"{failure.trace_id} {failure.rubric}: {failure.state}: {failure.reason}")
         if found.stopped:
             say(f"stopped: {found.stopped}")
-        cost = f"${found.cost_usd:.4f}" + (f" and {found.unknown_cost} of unknown price" if found.unknown_cost else "")
+        cost = f"${found.cost_usd:.4f}" + (f" and {found.unknown_cost} at unknown prices" if found.unknown_cost else "")
         click.echo(
             f"{counted(found.pairs, 'pair')} proposed by {found.author} in {counted(found.answered, 'answer')} "
             f"({found.new:,} new, {found.withdrawn:,} withdrawn); {found.asked_before:,} asked before, "
             f"{len(found.failures):,} failed; {cost}"
         )
+    if found.is_out_of_budget:
+        return STOPPED_BY_LIMIT
     return 1 if found.failures or found.stopped else 0
 
 

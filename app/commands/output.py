@@ -13,6 +13,9 @@ import orjson
 from tracejury.ingest.trace import Rejected
 from tracejury.judging.store import Workspace, WorkspaceError, open_workspace
 
+STOPPED_BY_LIMIT = 3
+"""Exit code of what a limit of one's own stopped: start again with another, and it goes on."""
+
 
 def opened(home: Path | None) -> Workspace:
     """The workspace. Ends the command with a message when it cannot be opened."""

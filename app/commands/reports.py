@@ -16,7 +16,7 @@ from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.compare import comparable_sides, why_incomparable
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
-from tracejury.judging.reports.arms import arm_pairs, read_arm, whole_versions
+from tracejury.judging.reports.arms import arm_pairs, read_arm
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES, outcome_tables
 from tracejury.judging.reports.export import (
     facts_of,
@@ -29,9 +29,10 @@ from tracejury.judging.reports.export import (
     write_manifest,
     write_report,
 )
-from tracejury.judging.reports.frames import Selection, load_frames, read_splits
+from tracejury.judging.reports.filter_options import checked
+from tracejury.judging.reports.filters import Filters, Split, read_split
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.reports.plain_csv import read_folder
-from tracejury.judging.store.judge_models import judge_models
 
 
 def report(
@@ -78,26 +79,25 @@ def report(
     return 0
 
 
-def _selection(connection: Connection, options: dict[str, Any]) -> Selection:
-    split_file: Path | None = options["split_file"]
-    splits = read_splits(split_file.read_bytes(), str(split_file)) if split_file else {}
-    unknown = sorted(set(options["judge_models"]) - set(judge_models(connection)))
-    if unknown:
-        raise ValueError(
-            f"no judge is called {unknown[0]!r}; there are {', '.join(judge_models(connection)) or 'none'}"
-        )
-    return Selection(
+def _filters(connection: Connection, options: dict[str, Any], settings: dict[str, Any]) -> Filters:
+    """The filters of the flags. Raises `ValueError` for one that names nothing of the workspace."""
+    filters = Filters(
         reference=options["reference"],
         judge_models=options["judge_models"],
-        versions=whole_versions(connection, options["versions"]),
+        versions=options["versions"],
         matches=options["matches"],
-        splits=splits,
-        only_split=split_file is not None,
+        split=_split(options["split_file"]),
         repeat=options["repeat"],
         formats=options["data"],
         guideline=options["guideline"],
         blind_only=not options["revealed"],
+        **settings,
     )
+    return checked(connection, filters)
+
+
+def _split(file: Path | None) -> Split | None:
+    return None if file is None else read_split(file.read_bytes(), str(file), file.stem)
 
 
 def _compared(
@@ -105,8 +105,8 @@ def _compared(
 ) -> dict[str, pd.DataFrame]:
     """The tables of two sides; those asked for, all of them by default."""
     with read_transaction(opened(home).engine) as connection:
-        selection = _selection(connection, options)
-        left, right = (arm_pairs(connection, selection, read_arm(text)) for text in options["sides"])
+        filters = _filters(connection, options, settings)
+        left, right = (arm_pairs(connection, filters, read_arm(text)) for text in options["sides"])
     asked = [name for name in COMPARED if name in names or not names]
     reason = why_incomparable(left.error_pairs, right.error_pairs)
     if reason is not None:
@@ -129,14 +129,17 @@ def _from_workspace(
     if sided and not options["sides"]:
         raise ValueError(f"{sided[0]} needs two sides: --compare A B")
     with read_transaction(opened(home).engine) as connection:
-        selection = _selection(connection, options)
-        frames = load_frames(connection, selection)
-        inputs = inputs_of(frames, **settings, **opinions_of(connection, selection))
+        filters = _filters(connection, options, settings)
+        frames = load_frames(connection, filters)
+        inputs = inputs_of(frames, filters, opinions_of(connection, filters))
         if frames.reference is None:
-            say("no submitted review is in this workspace: the tables of agreement are empty")
-        elif selection.reference == MAJORITY and frames.votes.empty:
-            say("no trace was submitted by two people: there is no majority, and the tables of agreement are empty")
-        return inputs, manifest_of(facts_of(frames), selection, inputs)
+            say("no annotator has submitted a trace in this workspace, so the tables of agreement are empty")
+        elif filters.reference == MAJORITY and frames.votes.empty:
+            say(
+                "no trace was submitted by two annotators, so there is no majority and the tables of agreement are "
+                "empty"
+            )
+        return inputs, manifest_of(facts_of(frames), filters, inputs)
 
 
 def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:
@@ -149,10 +152,10 @@ def _from_csv(
 ) -> tuple[Inputs, dict[str, Json]]:
     needless = [flag for flag, given in _OF_A_WORKSPACE.items() if options.get(given)]
     if needless:
-        raise ValueError(f"{needless[0]} chooses from a workspace and has no meaning beside --from-csv")
+        raise ValueError(f"{needless[0]} filters a workspace and cannot be combined with --from-csv")
     read = read_folder(folder)
     for file in read.unused:
-        say(f"{folder / file}: not read, its name is that of no input")
+        say(f"{folder / file}: skipped, because no input has this name")
     given: dict[str, Any] = {str(name): frame for name, frame in read.frames.items()}
     inputs = Inputs(**given, **settings)
     for table in TABLES:

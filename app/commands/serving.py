@@ -17,9 +17,21 @@ import click
 
 from tracejury.app.commands import opinions, traces
 from tracejury.app.commands.output import opened, say
+from tracejury.app.config import LISTENS, config
+from tracejury.app.guard import WILDCARDS, is_local
 
 PREDICTIONS = "predictions"  # answers of judges, not traces
 START_S = 60  # seconds until the app must have answered
+
+
+def refuse_open_door(host: str, *, is_agreed: bool) -> None:
+    """End the command when others could reach an app in which everyone has every right."""
+    if is_local(host) or is_agreed or config().sign_in != "off":
+        return
+    raise click.ClickException(
+        f"--host {host} lets every machine that reaches this one read, label, judge at your cost and delete, "
+        "for nobody signs in. Try: TRACEJURY_SIGN_IN=password (or oidc), or --i-know where the network is yours"
+    )
 
 
 def serve(home: Path | None, *, host: str, port: int) -> int:
@@ -27,12 +39,18 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
     workspace = opened(home)
     workspace.engine.dispose()
     port = port or _free_port(host)
-    environment = os.environ | {"TRACEJURY_HOME": str(workspace.home.resolve())}
+    shown = "127.0.0.1" if host in WILDCARDS else host
+    environment = os.environ | {
+        "TRACEJURY_HOME": str(workspace.home.resolve()),
+        LISTENS: host,
+        "FORWARDED_ALLOW_IPS": ",".join(config().proxies),  # else any process here is believed on who sends
+    }
     entry = str(resources.files("tracejury.app").joinpath("asgi.py"))
     # -P: a stray file in the folder one is in must not shadow ours
     command = [
         sys.executable, "-P", "-m", "streamlit", "run", entry,
-        f"--server.address={host}", f"--server.port={port}", "--server.headless=true",
+        f"--server.address={host}", f"--browser.serverAddress={shown}",
+        f"--server.port={port}", "--server.headless=true",
         "--browser.gatherUsageStats=false", "--client.toolbarMode=viewer", "--server.fileWatcherType=none",
         "--server.disconnectedSessionTTL=60", "--server.maxUploadSize=1000", "--client.showErrorDetails=none",
     ]  # fmt: skip
@@ -64,7 +82,7 @@ def demo(home: Path | None, *, port: int, open_app: bool) -> None:
         )
         _offline_judge(home)
         for folder in sorted((data / "samples" / PREDICTIONS).iterdir()):
-            say(f"loading what {folder.name} said")
+            say(f"loading the verdicts of {folder.name}")
             opinions.import_verdicts([folder], home, form="trail", judge_model=folder.name, as_json=False)
     opinions.match(home, judge_model=None, as_json=False)
     say(f"the workspace is ready after {time.monotonic() - started:.1f} s")
@@ -81,7 +99,7 @@ def _offline_judge(home: Path | None) -> None:
 
 def _announce(process: subprocess.Popen[bytes], host: str, port: int) -> None:
     """Print the address once the app answers there."""
-    shown = "127.0.0.1" if host in {"0.0.0.0", "::", ""} else host
+    shown = "127.0.0.1" if host in WILDCARDS else host
     address = f"http://{shown}:{port}"
     give_up = time.monotonic() + START_S
     say("starting the app")
@@ -93,9 +111,9 @@ def _announce(process: subprocess.Popen[bytes], host: str, port: int) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     if process.poll() is None:
-        say(f"the app has not answered at {address} after {START_S} s; it may still come")
+        say(f"The app did not answer at {address} within {START_S} s; it may still be starting.")
     else:
-        say(f"the app stopped with code {process.returncode}: is port {port} in use?")
+        say(f"The app stopped with code {process.returncode}. Try: another --port, if port {port} is in use.")
 
 
 def _free_port(host: str) -> int:

@@ -13,7 +13,7 @@ from tracejury.app.commands.output import counted, opened, say
 from tracejury.app.config import config
 from tracejury.app.grants import TokenError
 from tracejury.ingest.store import write_transaction
-from tracejury.judging.store.people import take_back_scripts
+from tracejury.judging.store.people import revoke_script_tokens
 
 BY = "command line"
 
@@ -24,13 +24,13 @@ def token(home: Path | None, person: str | None, *, use: str, days: int) -> None
     try:
         still_may(space, name, "researcher")
     except TokenError as error:
-        raise click.UsageError(f"{name!r} has no such right here: name a researcher with --person") from error
+        raise click.UsageError(f"{name!r} may not do this. Try: --person NAME of a researcher") from error
     click.echo(scripts.mint_script(space, name, use=cast("scripts.Use", use), days=days, by=BY))
-    say(f"for {name}, to {use}, good for {counted(days, 'day')}; --take-back ends it")
+    say(f"for {name}, to {use}, expires in {counted(days, 'day')}; --revoke ends it")
 
 
-def take_back(home: Path | None, person: str | None) -> None:
+def revoke(home: Path | None, person: str | None) -> None:
     space, name = opened(home), person or config().user
     with write_transaction(space.engine) as connection:
-        take_back_scripts(connection, name, by=BY)
-    say(f"no token of {name} is good any more")
+        revoke_script_tokens(connection, name, by=BY)
+    say(f"all tokens of {name} are revoked")

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, select
 from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_line, say
 from tracejury.ingest.store import load, read_transaction, schema
 from tracejury.ingest.trace import IngestError, Trace
+from tracejury.judging.store import Workspace
 
 if TYPE_CHECKING:
     from tracejury.ingest.conventions.mapped import Map
@@ -21,12 +22,19 @@ if TYPE_CHECKING:
 
 def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequence[Path] = (), **options: Any) -> int:
     """Exit code 0, or 1 when something was rejected. `options` as `ingest.batch.ingest` takes them."""
+    return ingest_into(opened(home), paths, as_json=as_json, maps=maps, **options)
+
+
+def ingest_into(
+    workspace: Workspace, paths: Sequence[str], *, as_json: bool, maps: Sequence[Path] = (), **options: Any
+) -> int:
+    """As `ingest`; labels that a replaced trace leaves without their span are named."""
     from tracejury.ingest.batch import Report
     from tracejury.ingest.batch import ingest as run
     from tracejury.ingest.conventions.mapped import using
     from tracejury.judging.labels.recorded_evaluations import keep_recorded_evaluations
+    from tracejury.judging.removal import unanchored_now
 
-    workspace = opened(home)
     with progress_line("reading", " traces") as bar:
 
         def progress(report: Report) -> None:
@@ -37,6 +45,12 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequ
             report = run(workspace.engine, paths, progress=progress, **options)
     evaluations = keep_recorded_evaluations(workspace.engine, report.evaluated) if report.evaluated else 0
     name_rejected(report.rejected)
+    unanchored = unanchored_now(workspace, report.replaced)
+    for label in unanchored:
+        say(
+            f"label {label.label_id} of {label.annotator} on {label.trace_id} names spans that are not there now: "
+            f"{', '.join(label.span_ids)}. Try: open the trace in Work and move it"
+        )
     if as_json:
         print_json(
             {
@@ -49,6 +63,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequ
                 "warnings": dict(report.warnings),
                 "evaluations": evaluations,
             }
+            | ({"replaced": report.replaced, "unanchored": list(map(asdict, unanchored))} if report.replaced else {})
         )
     else:
         for warning in (*report.gap_lines(), *report.warning_texts[:50]):
@@ -61,6 +76,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequ
             f"{counted(report.traces, 'new trace')} with {counted(report.spans, 'span')}, "
             f"{counted(report.duplicates, 'duplicate')}, {len(report.completed):,} completed, "
             f"{len(report.rejected):,} rejected"
+            + (f", {len(report.replaced)} of them in the place of other content" if report.replaced else "")
         )
         if evaluations:
             click.echo(f"{counted(evaluations, 'verdict')} of evaluators, as these traces record them")
@@ -102,7 +118,11 @@ def list_traces(home: Path | None, *, as_json: bool, csv_file: Path | None) -> N
         print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
     else:
         columns = ["trace_id", "format", "name", "spans", "llm_spans", "tool_spans", "error_spans", "total_tokens"]
-        click.echo(frame[columns].to_string(index=False) if len(frame) else "no traces yet: tracejury ingest PATH")
+        click.echo(
+            frame[columns].to_string(index=False)
+            if len(frame)
+            else "this workspace holds no traces. Try: tracejury ingest PATH"
+        )
 
 
 def spans(trace_id: str, home: Path | None, *, csv_file: Path | None, parquet_file: Path | None, as_json: bool) -> None:
@@ -142,5 +162,5 @@ def full_id(connection: Connection, trace_id: str) -> str:
     if trace_id in found or len(found) == 1:
         return trace_id if trace_id in found else found[0]
     if not found:
-        raise click.ClickException(f"no trace {trace_id!r} in this workspace: `tracejury traces` lists them")
+        raise click.ClickException(f"no trace {trace_id!r} in this workspace: Try: `tracejury traces` to list them")
     raise click.ClickException(f"{trace_id!r} fits {len(found)} traces or more: {', '.join(found[:5])}")

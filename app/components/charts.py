@@ -28,6 +28,7 @@ BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
 PALE_ORANGE = "#F6D58C"
 FAILED = "#6B6F76"
 NOT_APPLICABLE = "#9CA1A9"  # quiet on a light page and on a dark one
+TIED, ERRORS_ONLY = "#CC79A7", "#009E73"
 GREEN, PURPLE, YELLOW, GREY = "#009E73", "#CC79A7", "#F0E442", "#8A8F98"
 SERIES: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
 """In the order in which judges, models and people take them; the eighth begins again."""
@@ -36,7 +37,7 @@ LEVELS: Final = (("missed", GREY), ("caught", SKY), ("localized", BLUE))
 SCORE_COLORS: Final = (VERMILLION, ORANGE, SKY, BLUE)
 SIDE_COLORS: Final = {"annotator": ORANGE, "judge": BLUE}
 MATCH_COLORS: Final = {
-    "localized": BLUE, "caught": SKY, "missed": GREY, "extra": VERMILLION, "not proposed yet": PURPLE,
+    "localized": BLUE, "caught": SKY, "missed": GREY, "unmatched": VERMILLION, "not proposed yet": PURPLE,
 }  # fmt: skip
 LANES_HEIGHT = 170  # pixels, of the timeline of both sides
 WHOSE: Final = ["judge_model", "dimension", "split"]
@@ -167,7 +168,7 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "", is_dark: bool = Fals
         color=shares,
         text=[f"{count:,}" if count else "·" for count in confusion["count"]],
         custom=confusion[["reference_score", "judge_score", "count", "share"]],
-        hover="human %{customdata[0]}, judge %{customdata[1]}<br>%{customdata[2]:,} traces, "
+        hover="reference %{customdata[0]}, judge %{customdata[1]}<br>%{customdata[2]:,} traces, "
         "%{customdata[3]:.0%} of the row<extra></extra>",
         marker_size=44,
         is_pale=np.asarray(of < TOO_FEW),
@@ -178,7 +179,11 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "", is_dark: bool = Fals
         title="judge score", type="category", categoryorder="array", categoryarray=order, range=[-0.6, size - 0.4]
     )
     figure.update_yaxes(
-        title="human score", type="category", categoryorder="array", categoryarray=order[::-1], range=[-0.6, size - 0.4]
+        title="reference score",
+        type="category",
+        categoryorder="array",
+        categoryarray=order[::-1],
+        range=[-0.6, size - 0.4],
     )
     return _finished(figure, height=HEAD + 52 * size, title=title, legend=False)
 
@@ -251,7 +256,7 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
             + "<br>%{customdata[3]} impact, trace %{customdata[0]}<extra></extra>",
         )
     figure.update_xaxes(
-        title="human errors, those that most judges found first", showticklabels=False, showgrid=False,
+        title="reference errors, those that most judges caught first", showticklabels=False, showgrid=False,
         range=[-1, max(len(place), 12)],
     )  # fmt: skip
     _rows(figure, labels)
@@ -354,7 +359,7 @@ def _least(rates: pd.DataFrame) -> NDArray[np.int64]:
 def bias_plot(
     drawn: pd.DataFrame, lines: pd.DataFrame | None = None, *, between: tuple[float, float] | None = None
 ) -> go.Figure:
-    """Judge minus human against their mean, with the mean difference and 1.96 standard deviations around it.
+    """Judge minus reference against their mean, with the mean difference and 1.96 standard deviations around it.
 
     `drawn`: trace_id, judge_model, dimension, human, model, a mark each, spread a little so that equal pairs stay
     visible; `customdata` is (trace_id, judge_model, dimension, human, model). `lines`: `marks.bias_lines` of all pairs
@@ -369,18 +374,19 @@ def bias_plot(
             mode="markers",
             marker={"color": BLUE, "size": 8, "opacity": 0.8},
             customdata=drawn[["trace_id", "judge_model", "dimension", "reference_score", "judge_score"]].to_numpy(),
-            hovertemplate="%{customdata[1]} %{customdata[2]}: human %{customdata[3]:.0f}, judge %{customdata[4]:.0f}"
+            hovertemplate="%{customdata[1]} %{customdata[2]}: reference %{customdata[3]:.0f}, judge "
+            "%{customdata[4]:.0f}"
             "<br>trace %{customdata[0]}<extra></extra>",
         )
     )
     _draw_bias(figure, bias_lines(drawn) if lines is None else lines, between)
     figure.update_xaxes(title="mean of both scores", range=[-0.2, 3.2], dtick=1)
-    figure.update_yaxes(title="judge − human", dtick=1)
+    figure.update_yaxes(title="judge − reference", dtick=1)
     return _finished(figure, height=380, legend=False).update_layout(margin={"r": 104})
 
 
 def run_strip(ratings: pd.DataFrame, *, units: int | None = None) -> go.Figure:
-    """Traces by runs, colour the score; traces with the widest spread first; each mark can be clicked.
+    """Traces by repeats, colour the score; traces with the widest spread first; each mark can be clicked.
 
     `ratings`: unit, rater, value (missing: unscored), a mark each; `units`: of how many, where these are a part.
     `customdata` is (unit, rater).
@@ -427,7 +433,7 @@ def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
             hovertemplate="%{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:,} traces<extra></extra>",
         )
     )  # fmt: skip
-    figure.update_xaxes(title="standard deviation over runs (scores scaled to 0..1)", range=[0, 0.75])
+    figure.update_xaxes(title="standard deviation over repeats (scores scaled to 0..1)", range=[0, 0.75])
     binned, _ = np.histogram(known, bins=np.arange(0, 0.8, 0.05))
     _counts(figure, "traces", int(binned.max()))
     return _finished(figure, height=260, legend=False)
@@ -539,9 +545,8 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
     begins with (judge_model, dimension, split, side, score).
     """
     figure = go.Figure()
-    side = prevalence["side"].replace({"model": "judge"})
     rows = prevalence.assign(
-        row=prevalence["label"] + " · " + side + "  (n " + prevalence["n"].map("{:,}".format) + ")"
+        row=prevalence["label"] + " · " + prevalence["side"] + "  (n " + prevalence["n"].map("{:,}".format) + ")"
     )
     rows = rows.reindex(columns=[*rows.columns.union([*WHOSE, "share_low", "share_high"], sort=False)])
     order = list(dict.fromkeys(rows["row"]))
@@ -599,9 +604,9 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
 
 
 def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
-    """One trace as two lanes, human and judge: where their errors stand, what each came to; marks can be clicked.
+    """One trace as two lanes, annotator and judge: where their errors stand, what each came to; marks can be clicked.
 
-    `marks`: key, lane (human, judge), seq, state (localized, caught, missed, extra, not proposed yet), label,
+    `marks`: key, lane (annotator, judge), seq, state (localized, caught, missed, unmatched, not proposed yet), label,
     is_valid (a cited id that exists). `customdata` is (key, label).
     """
     figure = go.Figure()
@@ -667,10 +672,10 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
         figure.add_bar(
             x=[(part + 0.5) / places for part in range(places)], y=mine.tolist(), name=f"{side} ({mine.sum():,})",
             marker={"color": color}, customdata=[[side, part, words] for part, words in enumerate(parts)],
-            hovertemplate="%{customdata[2]} of the run: %{y:,} errors<extra>" + side + "</extra>",
+            hovertemplate="%{customdata[2]} of the trace: %{y:,} errors<extra>" + side + "</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.1)
-    figure.update_xaxes(title="position in the run, first span 0, last span 1", range=[0, 1])
+    figure.update_xaxes(title="position in the trace, first span 0, last span 1", range=[0, 1])
     _counts(figure, "errors", max(max(bars.y) for bars in figure.data))
     return _finished(figure, height=300)
 
@@ -721,7 +726,7 @@ def size_bars(stored: pd.DataFrame) -> go.Figure:
     `customdata` is (trace_id, label).
     """
     figure = go.Figure()
-    for column, name, color in (("before", "all text of the spans", GREY), ("after", "text a judge reads", BLUE)):
+    for column, name, color in (("before", "all text of the spans", GREY), ("after", "judge's view", BLUE)):
         figure.add_bar(
             x=stored[column], y=stored["label"], orientation="h", name=name, marker={"color": color},
             customdata=stored[["trace_id", "label"]].to_numpy(),
@@ -734,14 +739,16 @@ def size_bars(stored: pd.DataFrame) -> go.Figure:
 
 
 def score_bars(cells: pd.DataFrame) -> go.Figure:
-    """Scores given by each judge of a run, stacked; failures and not applicable named beside them.
+    """Scores given by each judge of a run, stacked; answers without a score and failures named beside them.
 
-    `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count, which are its `customdata`.
+    `cells`: judge, outcome (`0` to `3`, `n/a`, `tied`, `errors_only`, or the name of a failure), count, which are its
+    `customdata`.
     """
-    colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": NOT_APPLICABLE}
+    unscored = {"n/a": NOT_APPLICABLE, "tied": TIED, "errors_only": ERRORS_ONLY}
+    colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | unscored
     order = in_order(cells["dimension"], DIMENSIONS)
     figure = go.Figure()
-    for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", "n/a")):
+    for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", *unscored)):
         mine = cells[cells["outcome"] == outcome]
         said = outcome.replace("_", " ")
         look = {"color": colors[outcome]} if outcome in colors else _failed_look(outcome)

@@ -104,7 +104,7 @@ def is_dark() -> bool:
 _PLAIN = {
     "accuracy": "Accuracy",
     "recall": "Recall",
-    "pair_alpha": "Krippendorff's alpha with the human",
+    "pair_alpha": "Krippendorff's alpha with the reference",
 }
 
 
@@ -140,8 +140,12 @@ def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def plain(text: str) -> str:
-    """Text from outside (a name) for a place that reads Markdown: no link, image or formatting comes of it."""
-    return re.sub(r"([\\`*_{}\[\]()#+\-!|<>$~:])", r"\\\1", text)
+    """Text from outside (a name) for a place that reads Markdown: no link, image or formatting comes of it.
+
+    What looks like an address becomes a link however it is escaped: an invisible character (a word joiner) breaks it.
+    """
+    broken = re.sub(r"(://|www(?=\.)|@)", "\\1\u2060", text, flags=re.IGNORECASE)
+    return re.sub(r"([\\`*_{}\[\]()#+\-!|<>$~:])", r"\\\1", broken)
 
 
 def counted(number: int, noun: str) -> str:

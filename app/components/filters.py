@@ -8,10 +8,11 @@ from typing import Literal
 
 import streamlit as st
 
-from tracejury.app.loading import Choice, Options
+from tracejury.app.components.figures import plain
 from tracejury.app.session import FILTERS
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.majority import MAJORITY
+from tracejury.judging.reports.filters import FilterOptions, Filters
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
 ALL = "all traces"
@@ -26,20 +27,26 @@ WIDE = 280  # pixels, of a filter in the popover
 BLIND = {"blind": True, "revealed too": False}
 
 
-def choose(options: Options, keep_split: Callable[[bytes, str], str]) -> Choice:
+def choose_filters(options: FilterOptions, keep_split: Callable[[bytes, str], str]) -> Filters:
     """Draw the filters in one row and give what they say. `keep_split` stores an uploaded split file."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="filters"):
-        reference = _reference(options.people)
+        reference = _reference(options.reviewers)
         chosen = _judge_models(options.judge_models)
         matches = _select("Matches", "matches", list(MATCHES), _MATCHES_HELP, 140)
-        split = _split(options.splits, keep_split)
+        split = _split(list(options.splits), keep_split)
         narrowed = sum(bool(st.query_params.get(name)) for name in MORE)
         with st.popover(f"More filters ({narrowed})" if narrowed else "More filters", icon=":material/tune:"):
             more = _more(options)
-    return replace(more, reference=reference, judge_models=chosen, matches=MATCHES[matches], split=split)
+    return replace(
+        more,
+        reference=reference,
+        judge_models=chosen,
+        matches=MATCHES[matches],
+        split=None if split is None else options.splits[split],
+    )
 
 
-def _more(options: Options) -> Choice:
+def _more(options: FilterOptions) -> Filters:
     """The filters that are seldom moved; each shows where there is something to choose."""
     missing = _select("Failures", "missing", list(MISSING), _MISSING_HELP, WIDE)
     phase = _select("Labels", "phase", list(BLIND), _PHASE_HELP, WIDE)
@@ -47,7 +54,7 @@ def _more(options: Options) -> Choice:
     run = _select("Repeat", "repeat", [f"repeat {number}" for number in options.repeats or (0,)], _REPEAT_HELP, WIDE)
     formats = _several("Data", "data", list(options.formats), "every format", _DATA_HELP, WIDE)
     guideline = _select("Guideline", "guideline", [ANY_GUIDELINE, *options.guidelines], _GUIDELINE_HELP, WIDE)
-    return Choice(
+    return Filters(
         missing=MISSING[missing],
         blind_only=BLIND[phase],
         versions=tuple(options.versions[name] for name in chosen),
@@ -57,7 +64,7 @@ def _more(options: Options) -> Choice:
     )
 
 
-def shared() -> dict[str, list[str]]:
+def shared_filters() -> dict[str, list[str]]:
     """The filters that stand in the address, each with all that is chosen: several judges stand there one by one."""
     return {key: st.query_params.get_all(key) for key in FILTERS if key in st.query_params}
 
@@ -68,21 +75,21 @@ _REFERENCE_HELP = (
     "more than half gave and the errors that more than half marked; ties are left out and counted."
 )
 _MATCHES_HELP = (
-    "Proposed: the machine's matches count beside confirmed ones until a person decides on the Compare page. "
-    "Confirmed: nothing counts that no person has confirmed."
+    "Proposed: matches that the rule or a model suggests count like confirmed ones until a person decides on the "
+    "Compare page. Confirmed: only matches that a person confirmed count."
 )
 _MISSING_HELP = (
-    "What a judgement that failed (unparsable, refused, too long, error) counts as. Left out: it is counted beside "
-    "each figure. Misses: its errors count as missed and its scores as wrong."
+    "How failures (unparsable, refused, too long, error) count. Left out: they are counted beside each estimate. "
+    "Misses: their errors count as missed and their scores as wrong."
 )
-_PHASE_HELP = "Blind labels were made before the judge's answer was shown; only they measure agreement."
+_PHASE_HELP = "Blind labels were stored before their author could see judges or others; only they measure agreement."
 _VERSIONS_HELP = (
-    "A change of rubric, prompt, model parameters or agent description makes a new version. Choose versions to set "
-    "them beside each other; only the chosen ones are then shown, each under its own name."
+    "A change of rubric, prompt, model parameters or agent description makes a new version. Choose versions to "
+    "compare them; the page then shows only those, each under its own name."
 )
-_REPEAT_HELP = "Which of a judge's repeated runs is compared with people. Consistency always looks at all of them."
-_DATA_HELP = "The format that a trace came in."
-_GUIDELINE_HELP = "Only traces whose newest review was made under this version of the guideline."
+_REPEAT_HELP = "Repeat of each judge that is compared with the reference. Consistency always uses all repeats."
+_DATA_HELP = "Source format of the traces."
+_GUIDELINE_HELP = "Only traces whose newest review was submitted under this version of the guideline."
 
 
 def _reference(names: Sequence[str]) -> str | None:
@@ -91,12 +98,12 @@ def _reference(names: Sequence[str]) -> str | None:
 
 
 def reference_of(word: str | None) -> str | None:
-    """Turn the word of this filter into `Choice.reference`."""
+    """Turn the word of this filter into `Filters.reference`."""
     return None if word in {None, "", BEST} else word
 
 
 def _judge_models(names: Sequence[str]) -> tuple[str, ...]:
-    about = "Models and imported judges. Each may hold several dimensions."
+    about = "Models, offline checks and imported judges. Each may judge several dimensions."
     return _several("Judge models", "judge_models", names, "all judge models", about, 220)
 
 
@@ -124,16 +131,16 @@ def _split(names: Sequence[str], keep: Callable[[bytes, str], str]) -> str | Non
 
 
 def _upload(keep: Callable[[bytes, str], str]) -> None:
-    st.caption('JSON: {"dev": [trace ids], "test": [trace ids]}. It is kept in the workspace under its file name.')
+    st.caption('JSON: {"dev": [trace ids], "test": [trace ids]}. The workspace stores the file under its name.')
     file = st.file_uploader("Split file", type="json", key="split_file", label_visibility="collapsed")
     if file is None:
         return
     try:
         name = keep(file.getvalue(), file.name)
     except ValueError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
-    st.success(f"Kept as {name}. Choose it in the list.")
+    st.success(f"Stored as {name}. Choose it in the list.")
 
 
 def _select(label: str, key: str, options: Sequence[str], about: str, width: int) -> str:

@@ -33,7 +33,7 @@ FIGURES = (
         for rate in ERROR_METRICS
     ),
     *(Figure(f"scores.{metric}", title_of(metric), "scores") for metric in SCORE_METRICS),
-    Figure("runs.alpha_interval", "Krippendorff's alpha over runs, interval", "runs"),
+    Figure("runs.alpha_interval", "Krippendorff's alpha over repeats, interval", "runs"),
 )
 
 

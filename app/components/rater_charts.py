@@ -20,17 +20,17 @@ def rater_dots(scores: Mapping[str, Mapping[str, float | None]], final: Mapping[
 
     "Not applicable" (None) stands left of 0. `customdata` is (rater, dimension).
     """
-    raters = sorted({rater for given in scores.values() for rater in given})
+    raters = sorted({rater for by_rater in scores.values() for rater in by_rater})
     rows = [dimension for dimension in DIMENSIONS if dimension in scores]
     apart = min(0.28, 0.8 / max(len(raters), 1))  # of a row: marks of one score stay whole
     figure = go.Figure()
     for place, rater in enumerate(raters):
         shift = (place - (len(raters) - 1) / 2) * apart
-        mine = [(_x(scores[d][rater]), rows.index(d) + shift, d) for d in rows if rater in scores[d]]
+        points = [(_x(scores[d][rater]), rows.index(d) + shift, d) for d in rows if rater in scores[d]]
         figure.add_scatter(
-            x=[x for x, *_ in mine],
-            y=[y for _, y, _ in mine],
-            customdata=[[rater, d] for *_, d in mine],
+            x=[x for x, *_ in points],
+            y=[y for _, y, _ in points],
+            customdata=[[rater, d] for *_, d in points],
             mode="markers",
             name=rater,
             marker={"size": 11, "color": SERIES[place % len(SERIES)]},
@@ -66,7 +66,7 @@ def calibration_bars(calibration: pd.DataFrame) -> go.Figure:
     labels = [f"{row.dimension} (n {row.n})" for row in calibration.itertuples()]
     figure = go.Figure()
     figure.add_bar(x=labels, y=calibration["own"], name="your score", marker_color=ORANGE)
-    figure.add_bar(x=labels, y=calibration["gold"], name="right score", marker_color=BLUE)
+    figure.add_bar(x=labels, y=calibration["gold"], name="correct score", marker_color=BLUE)
     figure.update_yaxes(title={"text": "mean score", "font": {"size": 12}}, range=[0, 3.1], gridcolor=GRID)
     return _finished(figure.update_layout(barmode="group"), 300)
 

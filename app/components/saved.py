@@ -31,7 +31,7 @@ def saved_views(
     """Draw the menu. `on_save` raises `ValueError` with a message for a name that cannot be used."""
     with st.popover("Views", icon=":material/bookmark:", help="Saved filters of this page, shared by the team"):
         if not views:
-            st.caption("No view is saved yet. Set the filters, then give them a name.")
+            st.caption("No views are saved. Set the filters, then save them under a name.")
         for number, view in enumerate(views):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.link_button(
@@ -40,11 +40,11 @@ def saved_views(
                 )  # fmt: skip
                 st.button(
                     "", key=f"view-delete-{number}", icon=":material/delete:", on_click=on_delete, args=(view.name,),
-                    help="Take this view away", type="tertiary",
+                    help="Delete view", type="tertiary",
                 )  # fmt: skip
         with st.form("view-form", clear_on_submit=True, border=False):
-            name = st.text_input("Name", max_chars=80, placeholder="What these filters show", key="view-name")
-            is_sent = st.form_submit_button("Save what is shown", icon=":material/bookmark_add:", key="view-save")
+            name = st.text_input("Name", max_chars=80, placeholder="Name of the view", key="view-name")
+            is_sent = st.form_submit_button("Save view", icon=":material/bookmark_add:", key="view-save")
         if is_sent:
             try:
                 on_save(name)

@@ -87,9 +87,7 @@ def _figures(inputs: Inputs) -> list[tuple[str, Any]]:
         made.append(("Coverage by impact, any judge of a suite", charts.impact_bars(suite)))
     pairs = inputs.frame("score_pairs")
     if len(pairs):
-        made.append(
-            ("How often each score is given", charts.prevalence_bars(with_labels(scores.score_prevalence(pairs))))
-        )
+        made.append(("Frequency of each score", charts.prevalence_bars(with_labels(scores.score_prevalence(pairs)))))
     return made
 
 

@@ -6,10 +6,11 @@ import streamlit as st
 
 from tracejury.app.api.scripts import MOST_DAYS, USES, USUAL_DAYS, mint_script
 from tracejury.app.components import layout
+from tracejury.app.components.figures import plain
 from tracejury.app.config import config
 from tracejury.app.session import sign_out_now, user, workspace
 from tracejury.ingest.store import write_transaction
-from tracejury.judging.store.people import PeopleError, TooManyTriesError, change_person, sign_in, take_back_scripts
+from tracejury.judging.store.people import PeopleError, TooManyTriesError, change_person, revoke_script_tokens, sign_in
 
 
 def page() -> None:
@@ -17,7 +18,7 @@ def page() -> None:
     who = user()
     st.text(f"Signed in as {who.name}, {who.role}.")
     st.button("Sign out", key="sign_out", icon=":material/logout:", on_click=sign_out_now)
-    st.caption("Signing out ends your sessions on every machine. What you labelled is saved.")
+    st.caption("Signing out ends your sessions on every machine. Your labels are saved.")
     if config().sign_in == "password":
         password_form(who.name)
     if who.may("researcher"):
@@ -25,39 +26,45 @@ def page() -> None:
 
 
 def script_tokens(name: str) -> None:
-    layout.title("Tokens for scripts", "Sent as “Authorization: Bearer TOKEN” to /api/export/NAME or /v1/traces.")
+    layout.title(
+        "Tokens for scripts",
+        "A script sends the token as “Authorization: Bearer TOKEN” to /api/export/NAME or /v1/traces.",
+    )
     made = None
     with st.form("script_token", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        use = st.selectbox("For", list(USES), key="script_use", width=260, format_func=lambda one: USES[one])
-        days = st.number_input("Days", 1, MOST_DAYS, USUAL_DAYS, key="script_days", width=120)
-        if st.form_submit_button("Make a token"):
+        use = st.selectbox("Use", list(USES), key="script_use", width=260, format_func=lambda one: USES[one])
+        days = st.number_input("Expires after days", 1, MOST_DAYS, USUAL_DAYS, key="script_days", width=160)
+        if st.form_submit_button("Create token"):
             made = mint_script(workspace(), name, use=use, days=int(days), by=name)
     if made is not None:
         st.code(made, language=None, wrap_lines=True)
-        st.caption("Copy it now: it is kept nowhere. It ends after its days, with your role, or when taken back.")
-    if st.button("Take all my tokens back", key="take_back", icon=":material/key_off:"):
+        st.caption(
+            "Copy the token now: it is not shown again. It expires after the chosen days, when you lose the "
+            "role, or when you revoke it."
+        )
+    if st.button("Revoke all my tokens", key="revoke_tokens", icon=":material/key_off:"):
         with write_transaction(workspace().engine) as connection:
-            take_back_scripts(connection, name, by=name)
-        st.success("No token of yours is good any more.")
+            revoke_script_tokens(connection, name, by=name)
+        st.success("All your tokens are revoked.")
 
 
 def password_form(name: str) -> None:
     with st.form("own_password", clear_on_submit=True, width=520):
-        old = st.text_input("Password now", type="password", key="old_password", autocomplete="current-password")
+        old = st.text_input("Current password", type="password", key="old_password", autocomplete="current-password")
         new = st.text_input("New password", type="password", key="own_new", autocomplete="new-password")
-        if st.form_submit_button("Change the password"):
+        if st.form_submit_button("Change password"):
             change(name, old, new)
 
 
 def change(name: str, old: str, new: str) -> None:
     try:
         if sign_in(workspace().engine, name, old) is None:
-            st.error("The password is not the one you have now.")
+            st.error("The current password is wrong.")
             return
         with write_transaction(workspace().engine) as connection:
             change_person(connection, name, by=name, password=new)
     except (PeopleError, TooManyTriesError) as problem:
-        st.error(f"Not changed: {problem}.")
+        st.error(plain(f"Not changed: {problem}."))
         return
     st.success("The password is changed. Reload the page and sign in with it.")
 

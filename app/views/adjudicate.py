@@ -12,16 +12,17 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection, select
 
-from tracejury.app import loading
-from tracejury.app.adjudicating import ruled_now, said_now
+from tracejury.app import listings
+from tracejury.app.adjudicating import decisions_now, opinions_now
 from tracejury.app.components import layout
-from tracejury.app.components.behind import WORK, chosen_point, listing, open_in_compare, open_in_work
+from tracejury.app.components.data_table import cell_table, data_table
+from tracejury.app.components.drilldown import WORK, chosen_point, listing, open_in_compare, open_in_work
 from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.glossary import meaning, meanings
 from tracejury.app.components.rater_charts import FINAL, rater_dots
-from tracejury.app.components.sheet import cell_sheet, sheet
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
-from tracejury.app.session import drawn, link_params, said, say, user, workspace
+from tracejury.app.session import drawn, link_params, must, said, say, user, workspace
 from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.adjudication import decisions as adjudication
 from tracejury.judging.adjudication.decisions import (
@@ -39,7 +40,7 @@ from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel
 from tracejury.judging.store.judge_models import judge_models
 from tracejury.judging.taxonomy import categories
 
-VIEWS = ("To decide", "All disputed", "Undisputed", "What the reveal changed")
+VIEWS = ("To decide", "All disputed", "Undisputed", "Changes after reveal")
 MOST_SPANS = 1000  # of a choice list
 GRADES = ("0", "1", "2", "3", "n/a")
 CONFIG = {"displaylogo": False, "displayModeBar": False}
@@ -47,35 +48,37 @@ LISTED = {
     "weight": st.column_config.NumberColumn(
         "weight",
         format="%.0f",
-        help="Points apart, summed over the dimensions that are far apart; 3 more for each unmatched error of high "
-        "impact, 2 of medium",
+        help="Sum of the score differences of the disputed dimensions, plus 3 for each unmatched error of high "
+        "impact and 2 of medium impact",
     ),
-    "raters": st.column_config.NumberColumn("raters", help="Who submitted it"),
-    "scores apart": st.column_config.TextColumn(
-        "scores apart", help=f"Dimensions that two raters scored {FAR} points or more apart, with the points"
+    "raters": st.column_config.NumberColumn("raters", help="Annotators who submitted the trace"),
+    "score differences": st.column_config.TextColumn(
+        "score differences",
+        help=f"Dimensions whose scores by two raters differ by {FAR} points or more, with the difference",
     ),
     "unmatched errors": st.column_config.NumberColumn(
-        "unmatched errors", help="Of medium or high impact, seen by some of the raters only"
+        "unmatched errors", help="Errors of medium or high impact that only some of the raters marked"
     ),
     "state": st.column_config.TextColumn(
-        "state", help="open: to be decided; changed: a rater said something else since; closed: its gold is written"
+        "state",
+        help="open: not decided; changed: a rater changed a label after the decision; closed: the gold is saved",
     ),
-    "gold": st.column_config.TextColumn("gold", help="The version written last"),
+    "gold": st.column_config.TextColumn("gold", help="Newest gold version"),
 }
 
 SpanTitles = Mapping[str, str]  # by span id: what the desk calls it
 
 
 def page() -> None:
-    loading.must("adjudicator")
+    must("adjudicator")
     layout.heading("Adjudicate")
     view = st.segmented_control(
         "View", VIEWS, default=VIEWS[0], required=True, key="adjudicate_view", label_visibility="collapsed"
     )
-    if view == "What the reveal changed":
+    if view == "Changes after reveal":
         reveals()
         return
-    known, ruled = said_now(seed()), ruled_now()
+    known, ruled = opinions_now(seed()), decisions_now()
     with read_transaction(workspace().engine) as connection:
         alike = adjudication.undisputed(connection, seed=seed(), known=known, ruled=ruled)
         items = (
@@ -87,28 +90,28 @@ def page() -> None:
         )
         judge = judge_shown(connection)
         open_to_me = seen_by_me(connection, items)
-    names = dict(loading.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
+    names = dict(listings.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
     own = len(items) - len(open_to_me)
     items = open_to_me
     if own:
-        st.info(f"{counted(own, 'trace')} left out: you are at work on them yourself, blind. Submit them first.")
+        st.info(f"{counted(own, 'trace')} left out because you are labelling them blind. Submit them first.")
     layout.done(said())
     judge_choice(judge)
     undisputed_line(alike)
     if not items and view == "Undisputed":
-        st.info("No trace that two people submitted alike waits for its gold.")
+        st.info("Every undisputed trace has gold.")
         return
     if not items:
         st.info(
-            "Nobody differs on anything that is not settled. A trace comes here when two people have submitted it and "
-            "their scores are two points or more apart, or one of them missed an error of medium or high impact."
+            "No dispute is open. A trace is disputed when two annotators have submitted it and their scores differ "
+            "by two points or more, or one of them missed an error of medium or high impact."
         )
         return
     trace_id = choose(items, names)
     with read_transaction(workspace().engine) as connection:
         one = adjudication.item(connection, trace_id, seed=seed(), judge=judge)
     if one is None:
-        st.info("Fewer than two people have this trace submitted now.")
+        st.info("Fewer than two annotators have submitted this trace.")
         return
     with on_what_was_drawn(one):
         desk(one, judge)
@@ -118,22 +121,28 @@ def judge_choice(shown: str | None) -> None:
     """A researcher decides whether adjudicators see a judge as one more rater; it is off unless they say so."""
     if not user().may("researcher"):
         return
-    with st.expander("A judge as one more rater", expanded=False):
+    with st.expander("Judge as an additional rater", expanded=False):
         with read_transaction(workspace().engine) as connection:
             known = judge_models(connection)
         options: list[str | None] = [None, *known]
         chosen = st.selectbox(
-            "Show as an unnamed rater", options, index=options.index(shown) if shown in known else 0, key="judge_shown",
-            format_func=lambda one: "no judge, people only" if one is None else one, width=360,
+            "Judge shown as an unnamed rater", options,
+            index=options.index(shown) if shown in known else 0, key="judge_shown",
+            format_func=lambda one: "none" if one is None else one, width=360,
         )  # fmt: skip
         st.caption(
-            "Adjudicators see its scores and findings as those of R1, R2 … A gold decided beside a judge's answers is "
-            "not independent of them: every gold label then says which judge was shown."
+            "Adjudicators see the judge's scores and findings under an anonymous name (R1, R2 …). Gold that is "
+            "decided beside a judge's answers is not independent of them, so every gold label records which judge "
+            "was shown."
         )
         if chosen != shown and st.button("Save", key="save_judge_shown"):
             with write_transaction(workspace().engine) as connection:
                 show_judge(connection, chosen, by=user().name)
-            say("Adjudicators now see people only." if chosen is None else "A judge is now one of the raters.")
+            say(
+                "Adjudicators now see annotators only."
+                if chosen is None
+                else "The judge is now shown as an additional rater."
+            )
 
 
 def seen_by_me(connection: Connection, items: list[AdjudicationItem]) -> list[AdjudicationItem]:
@@ -157,7 +166,7 @@ def choose(items: list[AdjudicationItem], names: dict[str, str]) -> str:
                 "name": names.get(one.dispute.trace_id, ""),
                 "weight": one.dispute.weight,
                 "raters": len(one.dispute.raters),
-                "scores apart": ", ".join(f"{key} {gap:.0f}" for key, gap in one.dispute.gaps.items()),
+                "score differences": ", ".join(f"{key} {gap:.0f}" for key, gap in one.dispute.gaps.items()),
                 "unmatched errors": len(one.dispute.unmatched),
                 "state": one.status,
                 "gold": f"version {one.decided.version}" if one.decided.version else "none",
@@ -180,12 +189,12 @@ def undisputed_line(alike: list[AdjudicationItem]) -> None:
     if not alike:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{counted(len(alike), 'trace')} that nobody disputes, without gold.")
-        if st.button("Write gold where all say the same", key="accept"):
+        st.caption(f"{counted(len(alike), 'trace')} undisputed, without gold.")
+        if st.button("Save as gold where all raters agree", key="accept"):
             accepted = act("accept_undisputed", seed=seed())
             if isinstance(accepted, list):
                 left = len(alike) - len(accepted)
-                say(f"Gold written for {counted(len(accepted), 'trace')}; {left} differ in something small and wait.")
+                say(f"Gold saved for {counted(len(accepted), 'trace')}; {left} with small differences left.")
 
 
 # ---- one trace -------------------------------------------------------------------------------------------------
@@ -194,21 +203,21 @@ def undisputed_line(alike: list[AdjudicationItem]) -> None:
 def desk(one: AdjudicationItem, judge: str | None) -> None:
     trace_id = one.dispute.trace_id
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Settle what all agree on", key="settle"):
+        if st.button("Accept unanimous answers", key="settle"):
             settled = act("settle_agreed", trace_id, seed=seed(), judge=judge)
             if type(settled) is int:
-                say(f"{counted(settled, 'point')} settled.")
-        if st.button("Read the trace", icon=":material/search:", key="to_work"):
+                say(f"{counted(settled, 'point')} accepted.")
+        if st.button("Open trace", icon=":material/search:", key="to_work"):
             st.switch_page(WORK, query_params=link_params(trace=trace_id))
         if st.button(
-            "Write gold", type="primary", key="close", disabled=bool(one.open_points),
-            help="Once every error and every score is decided",
+            "Save as gold", type="primary", key="close", disabled=bool(one.open_points),
+            help="Available when every error and every score is decided",
         ):  # fmt: skip
             version = act("close", trace_id, seed=seed(), judge=judge)
             if type(version) is int:
-                say(f"Gold version {version} is written.")
+                say(f"Gold version {version} is saved.")
     if one.open_points:
-        st.caption(plain(f"Still to decide: {'; '.join(one.open_points)}."))
+        st.caption(plain(f"Undecided: {'; '.join(one.open_points)}."))
     paint("adjudicate")
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -221,11 +230,12 @@ def desk(one: AdjudicationItem, judge: str | None) -> None:
 def scores(one: AdjudicationItem) -> None:
     layout.title(
         "Scores",
-        "A mark is a rater, a ring the final score. Left of 0: not applicable. Click one for its errors.",
+        "Each dot is a rater's score; a ring is the final score. Not applicable is left of 0. Click a dot to see "
+        "that rater's errors.",
     )
     given = {**one.dispute.scores, **{dimension: {} for dimension in one.scores_apart}}
     if not given:
-        st.caption("Nobody scored a dimension of this trace.")
+        st.caption("No rater scored a dimension of this trace.")
         return
     dots(one, given)
     for dimension in DIMENSIONS:
@@ -252,7 +262,7 @@ def behind_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
         else [label for group in one.dispute.groups for who, label in group.labels if who == rater]
     )
     mine = [label for label in labels if dimension in label.dimensions]
-    who = "The gold" if rater == FINAL else rater
+    who = "Gold" if rater == FINAL else rater
     st.caption(f"{who}, {dimension}: {counted(len(mine), 'error')}")
     if not mine:
         return
@@ -265,7 +275,7 @@ def behind_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
             "description": [label.description for label in mine],
         }
     )
-    row = sheet(rows, most=4, key="behind-dot", is_chosen=True)
+    row = data_table(rows, most=4, key="behind-dot", is_chosen=True)
     if row is not None:
         open_in_work(link_params(trace=one.dispute.trace_id, span=spans[row]), key="dot-open")
 
@@ -277,9 +287,15 @@ def score_form(one: AdjudicationItem, dimension: str, given: Mapping[str, float 
     default = grade(one.decided.scores[dimension]) if decided else (grade(values.pop()) if len(values) == 1 else None)
     key = f"{one.dispute.trace_id}-{dimension}"
     with st.form(f"score-{key}", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        final = st.segmented_control(f"{dimension}: {said}", GRADES, default=default, key=f"grade-{key}")
+        final = st.segmented_control(
+            plain(f"{dimension}: {said}"), GRADES, default=default, key=f"grade-{key}", help=meaning(dimension)
+        )
         reason = st.text_input(
-            "Reason", key=f"reason-{key}", placeholder="reason, if they differ", width=170, label_visibility="collapsed"
+            "Reason",
+            key=f"reason-{key}",
+            placeholder="reason, if the raters differ",
+            width=170,
+            label_visibility="collapsed",
         )
         pressed = st.form_submit_button("Change" if decided else "Set")
     if pressed and final is None:
@@ -291,9 +307,9 @@ def score_form(one: AdjudicationItem, dimension: str, given: Mapping[str, float 
 
 
 def errors(one: AdjudicationItem) -> None:
-    layout.title("Errors", "One card an error; the labels in it were taken for the same one.")
+    layout.title("Errors", "Each card is one error, with the labels that the app considers the same error.")
     if not one.dispute.groups:
-        st.caption("Nobody labelled an error.")
+        st.caption("No rater labelled an error.")
     titles = span_titles(one.dispute.trace_id)
     for group in one.dispute.groups:
         with st.container(border=True):
@@ -301,31 +317,37 @@ def errors(one: AdjudicationItem) -> None:
     for made in one.apart:
         with st.container(border=True):
             error_apart(made, titles)
-    with st.popover("Add an error nobody saw", icon=":material/add:"):
+    with st.popover("Add an error that no rater marked", icon=":material/add:"):
         add_form(one.dispute.trace_id, titles)
 
 
 def error_apart(made: GoldError, titles: SpanTitles) -> None:
     """An error of the gold that none of the labels shown speaks for."""
-    st.caption("Added here: no rater saw it." if made.is_added else "In the gold; what it came from is not shown here.")
+    st.caption(
+        "Added by the adjudicator: no rater marked it."
+        if made.is_added
+        else "This error is in the gold; its source labels are not shown here."
+    )
     label_card("adjudicator", made.label, "gold")
     if made.reason:
-        st.caption(plain(f"Because: {made.reason}"))
+        st.caption(plain(f"Reason: {made.reason}"))
     sources = sorted(made.sources)
     with st.container(horizontal=True):
         with st.popover("Edit"):
             edit_form(sources, made.label, titles)
         with st.popover("Reject"):
-            reject_form(sources, "Why it is no error after all")
+            reject_form(sources, "Why it is not an error")
 
 
 def add_form(trace_id: str, titles: SpanTitles) -> None:
     with st.form(f"add-{trace_id}", border=False, clear_on_submit=False):
-        dimensions = st.pills("Dimensions", DIMENSIONS, selection_mode="multi", key=f"add-dims-{trace_id}")
+        dimensions = st.pills(
+            "Dimensions", DIMENSIONS, selection_mode="multi", key=f"add-dims-{trace_id}", help=meanings(DIMENSIONS)
+        )
         impact = st.segmented_control("Impact", IMPACTS, key=f"add-impact-{trace_id}")
         spans = span_choice(titles, (), f"add-spans-{trace_id}")
         category = category_choice(None, f"add-category-{trace_id}")
-        quote = st.text_area("Quote that shows it", key=f"add-quote-{trace_id}", height=68)
+        quote = st.text_area("Quote of the trace as evidence", key=f"add-quote-{trace_id}", height=68)
         description = st.text_area("Description", key=f"add-words-{trace_id}", height=68)
         reason = st.text_input("Reason", key=f"add-reason-{trace_id}", placeholder="why it is an error")
         if st.form_submit_button("Add"):
@@ -349,7 +371,7 @@ def category_choice(now: str | None, key: str) -> str | None:
 def span_choice(titles: SpanTitles, now: tuple[str, ...], key: str) -> list[str]:
     """Spans by what they are; of a very long trace by their ids."""
     if len(titles) > MOST_SPANS:
-        text = st.text_input("Ids of spans, by comma", ", ".join(now), key=key)
+        text = st.text_input("Span ids, separated by commas", ", ".join(now), key=key)
         return [one.strip() for one in text.split(",") if one.strip()]
     options = [*titles, *(one for one in now if one not in titles)]
     return st.multiselect("Spans", options, list(now), key=key, format_func=lambda one: titles.get(one) or str(one))
@@ -377,20 +399,20 @@ def widget(label_id: str) -> str:
 def error_group(one: AdjudicationItem, group: ErrorGroup, titles: SpanTitles) -> None:
     if group.missing:
         mark = "Disputed: " if group.is_disputed else ""
-        st.caption(f"{mark}not seen by {', '.join(group.missing)}")
+        st.caption(plain(f"{mark}not marked by {', '.join(group.missing)}"))
     for rater, label in group.labels:
         label_card(rater, label, one.decided.outcome_of(label.label_id))
     key, ids = widget(group.label_ids[0]), [*group.label_ids, *one.behind(group)]
     with st.container(horizontal=True):
         for rater, label in group.labels:
-            if st.button(f"Keep {rater}'s", key=f"keep-{widget(label.label_id)}"):
+            if st.button(plain(f"Keep {rater}'s"), key=f"keep-{widget(label.label_id)}"):
                 keep(label, [other for other in ids if other != label.label_id])
         if len(group.labels) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
             say("Merged.")
         with st.popover("Edit"):
             edit_form(ids, current(one.decided, group), titles)
         with st.popover("Reject"):
-            reject_form(ids, "Why it is no error")
+            reject_form(ids, "Why it is not an error")
 
 
 def reject_form(ids: list[str], question: str) -> None:
@@ -404,7 +426,7 @@ def reject_form(ids: list[str], question: str) -> None:
 def keep(label: ErrorLabel, others: list[str]) -> None:
     """The words of one rater stand for the whole group."""
     if others:
-        done = act("edit", [label.label_id, *others], reason="this rater's words stand for all", impact=label.impact)
+        done = act("edit", [label.label_id, *others], reason="this rater's label represents all", impact=label.impact)
     else:
         done = act("keep", label.label_id)
     if done is not False:
@@ -423,7 +445,12 @@ def edit_form(ids: list[str], label: ErrorLabel, titles: SpanTitles) -> None:
     key = widget(ids[0])
     with st.form(f"edit-{key}", border=False):
         dimensions = st.pills(
-            "Dimensions", DIMENSIONS, selection_mode="multi", default=list(label.dimensions), key=f"dims-{key}"
+            "Dimensions",
+            DIMENSIONS,
+            selection_mode="multi",
+            default=list(label.dimensions),
+            key=f"dims-{key}",
+            help=meanings(DIMENSIONS),
         )
         impact = st.segmented_control("Impact", IMPACTS, default=label.impact, key=f"impact-{key}")
         spans = span_choice(titles, label.span_ids, f"spans-{key}")
@@ -459,27 +486,28 @@ def history(trace_id: str) -> None:
     if rows.empty:
         return
     with st.expander(f"{counted(len(rows), 'decision')} on this trace"):
-        sheet(rows)
+        data_table(rows)
 
 
 # ---- the reveal ------------------------------------------------------------------------------------------------
 
 
 def reveals() -> None:
-    loading.must("researcher")
+    must("researcher")
     with read_transaction(workspace().engine) as connection:
         report, scores_after = anchoring(connection), open_to_me(changed_scores(connection))
     if report.empty:
-        st.info("Nobody has asked to see the judges' errors after submitting, so the reveal changed nothing.")
+        st.info("No annotator has revealed the judges' findings yet, so no label was changed after a reveal.")
         return
     layout.title(
-        "What seeing the judges changed",
-        "Labels made after the reveal are kept apart and count in no figure. “From judge”: a finding cites one of the "
-        "label's spans in one of its dimensions. “Nearer”: the new score is closer to the judges' mean.",
+        "Changes after reveal",
+        "Labels made after the reveal count in no estimate unless the filter Labels includes them. “From judge”: a "
+        "finding cites one of the label's spans in one of its dimensions. “Nearer”: the new score is closer to the "
+        "judges' mean.",
     )
     anchored(report)
     if not scores_after.empty:
-        row = sheet(scores_after, key="changed", is_chosen=True)
+        row = data_table(scores_after, key="changed", is_chosen=True)
         if row is not None:
             one = scores_after.iloc[row]
             link = link_params(trace=str(one["trace_id"]), person=str(one["annotator"]))
@@ -488,11 +516,11 @@ def reveals() -> None:
 
 @st.fragment(key="card-anchoring")
 def anchored(report: pd.DataFrame) -> None:
-    cell = cell_sheet(report, key="anchoring")
+    cell = cell_table(report, key="anchoring")
     if cell is None:
         st.caption(
-            "Click a number for the traces it counts. Bounds of the mean change: 95 %, traces resampled; n/a where "
-            "fewer than two traces changed, or all alike."
+            "Click a number to see its traces. The interval of the mean change is 95 %, from resampled traces; n/a "
+            "where fewer than two traces changed, or all changed equally."
         )
     else:
         behind_anchoring(str(report["annotator"].iloc[cell[0]]), cell[1])
@@ -532,7 +560,7 @@ def _case(trace_id: str) -> str:
 def act(action: str, *given: object, **more: object) -> object:
     """Take one decision in this person's name. False, with the reason on the page, where it is refused."""
     if not user().may("adjudicator"):
-        st.error("Only an adjudicator decides.")
+        st.error("Only an adjudicator may decide.")
         return False
     try:
         with write_transaction(workspace().engine) as connection:

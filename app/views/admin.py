@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import loading
 from tracejury.app.components import layout
-from tracejury.app.components.behind import open_in_compare, open_in_explore
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.drilldown import open_in_compare, open_in_explore
 from tracejury.app.components.figures import plain
-from tracejury.app.components.sheet import sheet
 from tracejury.app.config import config
-from tracejury.app.session import link_params, said, say, user, workspace
+from tracejury.app.session import deferred, link_params, must, said, say, user, workspace
 from tracejury.app.views.admin_forms import assignments, queues
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import read_transaction, write_transaction
@@ -30,7 +28,7 @@ MEBIBYTE = 1 << 20
 
 
 def page() -> None:
-    loading.must("admin")
+    must("admin")
     layout.heading("Admin")
     view = st.segmented_control(
         "View", list(VIEWS), default="People", required=True, key="admin_view", label_visibility="collapsed"
@@ -49,10 +47,10 @@ def show_people() -> None:
     mode = config().sign_in
     st.caption(
         {
-            "off": "Sign-in is off: everyone who reaches this address has every right. TRACEJURY_SIGN_IN=password or "
-            "oidc turns it on; make an administrator first.",
-            "password": "People sign in with the passwords given here.",
-            "oidc": "People sign in with the provider; the e-mail address decides who they are here.",
+            "off": "Sign-in is off: everyone who can open this address has all rights. Try: add an administrator, "
+            "then set TRACEJURY_SIGN_IN=password or oidc.",
+            "password": "People sign in with the passwords set on this page.",
+            "oidc": "People sign in with the identity provider; their e-mail address identifies them.",
         }[mode]
     )
     if known:
@@ -66,7 +64,7 @@ def show_people() -> None:
         if known:
             change_form(known)
         else:
-            st.caption("Nobody is here yet.")
+            st.caption("No people are added yet.")
 
 
 def person_row(one: Person, read: dict[str, int]) -> dict[str, Any]:
@@ -83,7 +81,7 @@ def person_row(one: Person, read: dict[str, int]) -> dict[str, Any]:
 
 def add_form() -> None:
     with st.form("add_person", clear_on_submit=False, border=False):
-        name = st.text_input("Name", key="new_name", help="It stands at every label; it cannot be changed.")
+        name = st.text_input("Name", key="new_name", help="Every label records this name; it cannot be changed later.")
         role = st.selectbox("Role", ROLES, key="new_role")
         email = st.text_input("E-mail", key="new_email")
         password = st.text_input("Password", type="password", key="new_password", autocomplete="new-password")
@@ -104,7 +102,7 @@ def change_form(known: list[Person]) -> None:
     with st.form(f"change-{name}", border=False):
         role = st.selectbox("Role", ROLES, index=ROLES.index(one.role), key=f"role-{name}")
         email = st.text_input("E-mail", one.email or "", key=f"email-{name}")
-        active = st.checkbox("Active", one.active, key=f"active-{name}", help="Who is not active cannot sign in.")
+        active = st.checkbox("Active", one.active, key=f"active-{name}", help="Inactive people cannot sign in.")
         password = st.text_input("New password", type="password", key=f"password-{name}", autocomplete="new-password")
         if st.form_submit_button("Save"):
             done = attempt(
@@ -123,19 +121,22 @@ def show_audit() -> None:
     with read_transaction(workspace().engine) as connection:
         log = audit_log(connection, limit=2000)
     if log.empty:
-        st.info("Nothing has been written down yet.")
+        st.info("The audit log is empty.")
         return
     with st.container(horizontal=True):
         who = st.multiselect("Who", sorted(set(log["who"])), key="audit_who")
         what = st.multiselect("What", sorted(set(log["what"])), key="audit_what")
     kept = log[(log["who"].isin(who) | (not who)) & (log["what"].isin(what) | (not what))]
     st.dataframe(kept, hide_index=True)
-    st.caption(f"The newest {len(log):,} entries, {len(kept):,} shown.")
+    st.caption(f"Newest {len(log):,} entries, {len(kept):,} shown.")
 
 
 def show_backup() -> None:
     folder = workspace().home / health.FOLDER
-    st.caption("A backup is a whole copy of the database, made while people go on working. Keep it elsewhere too.")
+    st.caption(
+        "A backup is a full copy of the database; people can keep working while it is made. Store a copy on "
+        "another machine."
+    )
     if st.button("Back up now", type="primary", key="backup"):
         try:
             made = health.backup(workspace().engine, folder)
@@ -149,7 +150,11 @@ def show_backup() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(f"{one.name} · {size(one.stat().st_size)}")
             st.download_button(
-                "Download", data=reader(one), file_name=one.name, key=f"get-{one.name}", on_click="ignore"
+                "Download",
+                data=deferred(reader(one), role="admin"),
+                file_name=one.name,
+                key=f"get-{one.name}",
+                on_click="ignore",
             )
 
 
@@ -158,13 +163,13 @@ def reader(file: Path) -> Callable[[], bytes]:
 
 
 def show_health() -> None:
-    state = health.health(workspace().engine, now=time.time_ns() // 1000)
+    state = health.health(workspace().engine)
     with st.container(horizontal=True):
         st.metric("Database", state.database, border=True)
-        st.metric("Size", "on its server" if state.bytes is None else size(state.bytes), border=True)
+        st.metric("Size", "on the database server" if state.bytes is None else size(state.bytes), border=True)
         st.metric(
             "Write-ahead log", "none" if state.log_bytes is None else size(state.log_bytes), border=True,
-            help="What is written and not yet in the database file; it empties by itself.",
+            help="Changes that are saved but not yet copied into the database file; SQLite copies them automatically.",
         )  # fmt: skip
         st.metric("Traces", f"{state.traces:,}", border=True)
         st.metric(
@@ -173,14 +178,14 @@ def show_health() -> None:
         )  # fmt: skip
         st.metric(
             "Label rows", f"{state.labels:,}", border=True,
-            help="Every version of each error and score that people gave: nothing is overwritten.",
+            help="Rows of all versions of errors and scores that annotators stored; no version is overwritten.",
         )  # fmt: skip
     open_in_explore(link_params(), key="traces-open", label="All traces in Explore")
     with st.expander("Label rows by person", on_change="rerun", key="label_rows") as opened:
         if opened.open:
             label_rows()
     with st.container(border=True):
-        layout.title("Judge runs that are not finished")
+        layout.title("Unfinished judge runs")
         if state.runs:
             unfinished(state.runs)
         else:
@@ -190,10 +195,10 @@ def show_health() -> None:
 
 
 def newest_failures(state: health.Health) -> None:
-    layout.title("Newest failures of judges")
+    layout.title("Newest judge failures")
     if state.errors:
         failed = pd.DataFrame(state.errors, columns=["dimension", "trace_id", "reason"])
-        row = sheet(failed, key="failures", is_chosen=True)
+        row = data_table(failed, key="failures", is_chosen=True)
         if row is not None:
             open_in_compare(link_params(trace=str(failed["trace_id"].iloc[row])), key="failure-open")
     else:
@@ -204,28 +209,28 @@ def label_rows() -> None:
     """Whose they are, changes of one label each counted, and the way to the traces of one person."""
     with read_transaction(workspace().engine) as connection:
         table = health.label_rows(connection)
-    row = sheet(table, key="label_rows_of", is_chosen=True, width="content")
+    row = data_table(table, key="label_rows_of", is_chosen=True, width="content")
     if row is None:
-        st.caption("Every change of a label is a row of its own. Choose a person for the traces that they submitted.")
+        st.caption("Every change of a label adds a row. Select a person to list the traces that the person submitted.")
     else:
         open_in_explore(link_params(facet_labelled_by=str(table["annotator"].iloc[row])), key="label-rows-open")
 
 
 def unfinished(runs: Sequence[health.RunHealth]) -> None:
-    alive = {None: "no worker has it", True: "worker alive", False: "worker gone"}
+    alive = {None: "no process owns it", True: "at work", False: "process gone"}
     table = pd.DataFrame(
         [
             {
                 "run": run.run_key,
                 "name": run.name,
                 "status": run.status,
-                "worker": alive[run.is_alive],
+                "process": alive[run.is_alive],
                 "seen": "never" if run.seen_s is None else f"{run.seen_s:.0f} s ago",
             }
             for run in runs
         ]
     )
-    row = sheet(table, key="unfinished", is_chosen=True)
+    row = data_table(table, key="unfinished", is_chosen=True)
     if row is not None and st.button("Open in Runs", key="unfinished-open", icon=":material/gavel:"):
         run = runs[row]
         st.switch_page("views/runs.py", query_params=link_params(run=f"{run.run_key} · {run.name}"))

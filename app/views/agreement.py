@@ -10,10 +10,17 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from tracejury.app import loading
-from tracejury.app.awaited import awaited, of_one_revision, watch
-from tracejury.app.components import charts, filters, layout
-from tracejury.app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare, open_in_work
+from tracejury.app import estimates, listings, options
+from tracejury.app.components import charts, layout
+from tracejury.app.components.data_table import cell_table, chosen_cell, chosen_row, data_table, words
+from tracejury.app.components.drilldown import (
+    MOST_ROWS,
+    chosen_point,
+    kept_point,
+    listing,
+    open_in_compare,
+    open_in_work,
+)
 from tracejury.app.components.figures import (
     FEW_NOTE,
     NO_INTERVAL,
@@ -29,6 +36,7 @@ from tracejury.app.components.figures import (
     wide_table,
     with_labels,
 )
+from tracejury.app.components.filters import choose_filters
 from tracejury.app.components.headline import coverage, headline
 from tracejury.app.components.judges import (
     FIGURES,
@@ -41,12 +49,13 @@ from tracejury.app.components.judges import (
     figure_rows,
     split_labels,
 )
-from tracejury.app.components.sheet import cell_sheet, chosen_cell, chosen_row, sheet, words
-from tracejury.app.computing import Asked, shown_revision
 from tracejury.app.datasets import findings_said, open_to_me
-from tracejury.app.loading import Choice
+from tracejury.app.estimates import Revisions, estimate, shown_revision
+from tracejury.app.options import ArmOption
 from tracejury.app.painting import paint
-from tracejury.app.session import link_params
+from tracejury.app.placeholders import of_one_revision, watch, with_placeholder
+from tracejury.app.session import link_params, must
+from tracejury.app.views.benchmark_rates import benchmark_view
 from tracejury.judging.agreement import ceiling, errors, majority
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.findings import WITHOUT
@@ -56,50 +65,35 @@ from tracejury.judging.agreement.raters import long_ceiling
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.agreement.tables import InputName, Inputs
 from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.reports.estimate_files import EstimateKey
 from tracejury.judging.reports.estimates import SUITES, each_once
+from tracejury.judging.reports.filters import FilterOptions, Filters
 from tracejury.judging.reports.workload import COUNTS
 
-VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
+VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team", "Benchmark")
 OF_PEOPLE = ("Raters", "A against B", "Team")
 """The views that compare people alone where no judge has answered yet."""
+WITHOUT_JUDGES = (*OF_PEOPLE, "Benchmark")
 
 
 def page() -> None:
-    loading.must("researcher")
-    layout.heading("Agreement", beside=lambda: loading.saved_views_menu("agreement"))
-    options = loading.options()
-    choice = filters.choose(options, loading.keep_split)
-    if not why_empty(options):
-        return
-    held = of_one_revision(choice)
-    if held is not None:
-        view_of(*held)
+    must("researcher")
+    layout.heading("Agreement", beside=lambda: options.saved_views_menu("agreement"))
+    offered = options.options()
+    filters = choose_filters(offered, options.keep_split)
+    if why_empty(offered):
+        view_of(*of_one_revision(filters))
 
 
-CAPTION = ("reference", "votes", "summary")
-AHEAD: dict[str, tuple[str, ...]] = {
-    "Overview": ("suite", "error_rates", "repeated", "coverage", "score_figures", "human_ceiling", "consistency",
-                 "error_ceiling"),
-    "Errors": ("suite", "error_rates", "table.dimension_grid", "table.findings", "error_ceiling"),
-    "Scores": ("score_figures", "human_ceiling", "table.score_confusion", "bias_marks", "bias_lines",
-               "table.score_prevalence", "table.score_flags"),
-    "Consistency": ("consistency", "alpha_samples", "trace_rationales"),
-    "Raters": ("rated", "human_ceiling", "error_ceiling", "matcher_agreement"),
-    "A against B": ("compared",),
-}  # fmt: skip
-"""The figures of each view, after the caption's, in the order in which it draws them: made while others are drawn."""
-
-
-@awaited(height=760)
-def view_of(choice: Choice, at: loading.Standing) -> None:
+@with_placeholder(height=760)
+def view_of(filters: Filters, at: Revisions) -> None:
     is_alone = not is_judged()
-    found, first = loading.inputs(choice), OF_PEOPLE[0] if is_alone else VIEWS[0]
-    loading.ahead(choice, *CAPTION, *AHEAD.get(str(st.session_state.get("view", first)), ()))
-    st.caption(f"{people_alone(choice) if is_alone else summary(choice)} · {shown_revision(at.shown)}")
-    blind = loading.blind_to_me()
+    found, first = estimates.inputs(filters), OF_PEOPLE[0] if is_alone else VIEWS[0]
+    st.caption(f"{people_alone(filters) if is_alone else summary(filters)} · {shown_revision(at.shown)}")
+    blind = listings.blind_to_me()
     if blind:
-        st.caption(f"Without rows and marks of {counted(len(blind), 'trace')} that you are at work on yourself, blind; "
-                   "figures count them all the same.")  # fmt: skip
+        st.caption(f"Rows and marks exclude {counted(len(blind), 'trace')} that you are labelling blind; estimates "
+            f"include them.")  # fmt: skip
     view = st.segmented_control(
         "View",
         VIEWS,
@@ -110,71 +104,73 @@ def view_of(choice: Choice, at: loading.Standing) -> None:
         bind="query-params",
         persist_state="session",
     )
-    if is_alone and view not in OF_PEOPLE:
+    if is_alone and view not in WITHOUT_JUDGES:
         st.info(NO_JUDGE)
     else:
-        DRAW[str(view)](choice, found)
+        DRAW[str(view)](filters, found)
 
 
 NO_JUDGE = (
-    "No judge has answered yet, so there is nothing to set beside people here. Run `tracejury judge` (offline, no key "
-    f"needed), or start a run on Runs. Until then {', '.join(OF_PEOPLE)} compare people with each other."
+    "No judge has given a verdict yet. Try: `tracejury judge` (offline, no key needed), or start a run on the Runs "
+    f"page. Until then {', '.join(OF_PEOPLE)} compare people with each other."
 )
 
 
 def is_judged() -> bool:
     """Whether any judge has answered; without one people can be compared with each other alone."""
-    return bool(loading.judge_models())
+    return bool(options.judge_models())
 
 
-def people_alone(choice: Choice) -> str:
+def people_alone(filters: Filters) -> str:
     """What is compared where there is no judge."""
-    people = loading.people()
-    return f"No judge has answered yet: {len(people):,} people among themselves · {plain(choice.label())}"
+    people = options.people()
+    return f"No judge has given a verdict yet: {len(people):,} people compared · {plain(filters.label())}"
 
 
-def why_empty(options: loading.Options) -> bool:
+def why_empty(offered: FilterOptions) -> bool:
     """Whether there is anything to compare; says what is missing and what brings it."""
-    if not loading.has_traces():
-        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
-    elif not options.people:
+    if not listings.has_traces():
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
+    elif not offered.reviewers:
         st.info(
-            "No person has submitted a review yet, so there is nothing to agree with. Label a trace on the Work page "
-            "and submit it, or run `tracejury labels import FILE`."
+            "No annotator has submitted a trace yet. Try: label a trace on the Work page and submit it, or "
+            "`tracejury labels import FILE`."
         )
     else:
         return True
     return False
 
 
-SPLIT_MAY = " The split may leave out the traces that have them."
+SPLIT_MAY = " The filter Split may exclude the traces that have them."
 
 
-def why_no_errors(choice: Choice) -> str:
+def why_no_errors(filters: Filters) -> str:
     """Why no error can be shown under a judge."""
-    counts = counts_of(choice)
+    counts = counts_of(filters)
     if counts["error_pairs"]:
         return (
             f"None of {counted(counts['error_pairs'], 'error pair')} counts here: the judgements failed "
             f"({counted(counts['failed_cells'], 'cell')}), or no error is of a judge's dimension. Failures count as "
             "misses where the filter says so."
         )
-    return "No human error of this choice is on a trace that these judges answered." + SPLIT_MAY * bool(choice.split)
+    reason = "These judges have judged no trace with a reference error under these filters."
+    return reason + SPLIT_MAY * bool(filters.split)
 
 
 SEEN = ("judges: all", "split: all traces", "failures left out", "failures count as disagreement")
-"""What a choice says that the filters above show at a glance, or the summary with its numbers."""
+"""What a filters says that the filters above show at a glance, or the summary with its numbers."""
 
 
-def summary(choice: Choice) -> str:
-    counts, found = counts_of(choice), loading.frames(choice)
+def summary(filters: Filters) -> str:
+    """Who is compared, and how much, in words."""
+    reference, votes, counts = estimates.reference(filters), estimate(filters, "votes"), counts_of(filters)
     parts = (
-        f"Human: {plain(str(found.reference))}{votes_words(found.votes)}",
+        f"Reference: {plain(str(reference))}{votes_words(votes)}",
         f"{counted(counts['errors'], 'error')} on {counted(counts['traces'], 'trace')}"
         + and_incomplete(counts["incomplete"]),
         counted(counts["score_pairs"], "score pair"),
-        *(plain(part) for part in choice.label().split(" · ") if part not in SEEN),
-        failed_words(counts, is_left_out=choice.missing == "drop"),
+        *(plain(part) for part in filters.label().split(" · ") if part not in SEEN),
+        failed_words(counts, is_left_out=filters.missing == "drop"),
     )
     return " · ".join(parts)
 
@@ -189,7 +185,7 @@ def failed_words(counts: Mapping[str, int], *, is_left_out: bool) -> str:
 
 def and_incomplete(number: int) -> str:
     """What is in no figure, in words; nothing where nothing is."""
-    return f" ({number:,} more in no figure, listed under Errors)" if number else ""
+    return f" ({number:,} more in no estimate, listed under Errors)" if number else ""
 
 
 def votes_words(votes: pd.DataFrame) -> str:
@@ -203,52 +199,53 @@ def votes_words(votes: pd.DataFrame) -> str:
     return f" ({counted(undecided, 'score')} without a majority, {counted(tied, 'error')} tied: listed under Raters)"
 
 
-def counts_of(choice: Choice) -> dict[str, int]:
-    """How much is compared, by the name of `judging.figures.summary`."""
-    return {str(name): int(count) for name, count in loading.figure(choice, "summary").iloc[0].items()}
+def counts_of(filters: Filters) -> dict[str, int]:
+    """How much is compared, by the name of the columns of the estimate `summary`."""
+    return {str(name): int(count) for name, count in estimate(filters, "summary").iloc[0].items()}
 
 
 # overview -------------------------------------------------------------------------------------------------------
 
 
 COVERED = (
-    "Share of all human errors that any judge of the suite caught, or localized: in a span of the error too. "
-    "In brackets Wilson's 95 % interval, then the number of errors, then what people find of each other's."
+    "Share of all reference errors that any judge of the suite caught or localized. In brackets: Wilson's 95 % "
+    "interval, the number of errors, and the human ceiling."
 )
 
 
-def errors_found(choice: Choice, found: Inputs) -> None:
-    reached = None if loading.coming(choice, "error_ceiling") else found.error_ceiling
-    headline(coverage(found.suite, reached), title="Human errors found", about=COVERED)
+def errors_found(filters: Filters, found: Inputs) -> None:
+    suite = found.suite  # before the ceiling is asked for, which takes longer
+    reached = None if estimates.pending(filters, "error_ceiling") else found.error_ceiling
+    headline(coverage(suite, reached), title="Reference errors caught", about=COVERED)
 
 
-def overview(choice: Choice, found: Inputs) -> None:
-    errors_found(choice, found)
+def overview(filters: Filters, found: Inputs) -> None:
+    errors_found(filters, found)
     paint("overview")
     left, right = st.columns([1, 1], gap="medium")
     with left, st.container(border=True, height="stretch"):
-        forest_card(choice)
+        forest_card(filters)
     with right, st.container(border=True, height="stretch"):
-        impact_card(choice)
+        impact_card(filters)
     with st.container(border=True):
-        table_card(choice)
+        table_card(filters)
 
 
 @st.fragment(key="card-forest")
-@awaited(height=520)
-def forest_card(choice: Choice) -> None:
-    found = loading.inputs(choice)
-    layout.title("Judges at a glance", "Each judge's figure with its 95 % interval (bootstrap by trace, or Wilson).")
-    counts = counts_of(choice)
-    kinds = {"scores": counts["score_pairs"], "runs": len(loading.figure(choice, "repeated"))}
+@with_placeholder(height=520)
+def forest_card(filters: Filters) -> None:
+    found = estimates.inputs(filters)
+    layout.title("Judges at a glance", "Each judge's estimate with its 95 % interval (bootstrap by trace, or Wilson).")
+    counts = counts_of(filters)
+    kinds = {"scores": counts["score_pairs"], "runs": len(estimate(filters, "repeated"))}
     offered = [figure for figure in FIGURES if kinds.get(figure.kind, counts["error_pairs"])]
     if not offered:
-        st.caption("No figure can be computed: this choice has no errors and no scores.")
+        st.caption("These filters select no errors and no scores.")
         return
     by_title = {figure.title: figure for figure in offered}
     start = FIGURES[1].title if FIGURES[1].title in by_title else offered[0].title
     chosen = st.selectbox(
-        "Figure",
+        "Metric",
         list(by_title),
         index=list(by_title).index(start),
         key="figure",
@@ -259,37 +256,38 @@ def forest_card(choice: Choice) -> None:
     figure = by_title[str(chosen)]
     metric = figure.name.partition(".")[2]
     st.caption(definition(metric))
-    late = loading.coming(choice, "error_ceiling") if figure.kind in {"caught", "localized"} else None
+    late = estimates.pending(filters, "error_ceiling") if figure.kind in {"caught", "localized"} else None
     rows = figure_rows(found, figure, beside_people=late is None)
     low = -1.0 if metric in SIGNED else 0.0
     drawn = charts.forest(rows, metric=figure.title, limits=(-3, 3) if metric == "bias" else (low, 1))
     event = st.plotly_chart(
         drawn, key="chart-forest", config=CONFIG, on_select="rerun", selection_mode="points", alt=figure.title
     )
-    point = kept_point(event, key="forest", of=(choice.unpinned(), figure.name), drawn=late is None)
+    point = kept_point(event, key="forest", of=(filters.unpinned(), figure.name), drawn=late is None)
     if point is not None:
-        behind = behind_ceiling if point[-1] == charts.CEILING else behind_figure
-        behind(choice, figure.name, *map(str, point[:3]), key="behind-forest")
+        drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
+        drill_down(filters, figure.name, *map(str, point[:3]), key="behind-forest")
     ceiling_line(late, has_ceiling="ceiling" in rows.columns, name="late-ceiling")
 
 
-def ceiling_line(late: Asked | None, *, has_ceiling: bool, name: str) -> None:
+def ceiling_line(late: EstimateKey | None, *, has_ceiling: bool, name: str) -> None:
     """What the human ceiling is; `late`: it is being made, and the page is drawn again once it is there."""
     if has_ceiling:
-        st.caption("Human ceiling: the same figure between people who labelled the same traces blind.")
+        st.caption("Human ceiling: the same metric between people who labelled the same traces blind.")
     if late is not None:
         st.caption("The human ceiling is being computed: every pair of people's errors is matched.")
         watch(late, name=name)
 
 
 @st.fragment(key="card-impact")
-@awaited(height=520)
-def impact_card(choice: Choice) -> None:
+@with_placeholder(height=520)
+def impact_card(filters: Filters) -> None:
     layout.title(
         "Coverage by impact",
-        "Share of the judge's human errors that it caught, and localized, by impact; Wilson's interval.",
+        "Share of the reference errors of the judge's dimension that it caught and localized, by impact; Wilson's "
+        "interval.",
     )
-    found, late = loading.inputs(choice), loading.coming(choice, "error_ceiling")
+    found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
     coverage = split_labels(with_labels(found.coverage))
     suite = split_labels(found.suite.assign(label=found.suite["judge_model"], dimension=SUITES))
     panels = st.segmented_control(
@@ -298,21 +296,23 @@ def impact_card(choice: Choice) -> None:
     )  # fmt: skip
     shown = suite if panels == "whole suites" else coverage[coverage["label"].isin(_with_errors(coverage))]
     if shown.empty or not int(shown["n"].sum()):
-        st.caption(why_no_errors(choice))
+        st.caption(why_no_errors(filters))
         return
     shown = beside_people(shown, None if late is not None else found.error_ceiling)
     event = st.plotly_chart(
         charts.impact_bars(shown), key="chart-impact", config=CONFIG, on_select="rerun", selection_mode="points",
         alt="Coverage by impact",
     )  # fmt: skip
-    point = kept_point(event, key="impact", of=(choice.unpinned(), panels), drawn=late is None)
+    point = kept_point(event, key="impact", of=(filters.unpinned(), panels), drawn=late is None)
     if point is not None:
         judge_model, dimension, split, impact, kind = map(str, point[:5])
         if point[-1] == charts.CEILING:
-            behind_ceiling(choice, f"{kind}.recall", judge_model, dimension, split, impact=impact, key="behind-impact")
+            drill_into_ceiling(
+                filters, f"{kind}.recall", judge_model, dimension, split, impact=impact, key="behind-impact"
+            )
         else:
-            behind_pairs(
-                choice,
+            drill_into_errors(
+                filters,
                 judge_model=judge_model,
                 dimension=dimension,
                 split=split,
@@ -321,7 +321,7 @@ def impact_card(choice: Choice) -> None:
                 key="behind-impact",
             )
     else:
-        st.caption("Pale: n < 10. Click a bar for the errors behind it, a line for people's comparisons.")
+        st.caption("Pale: n < 10. Click a bar to list its errors, a line to list people's comparisons.")
     ceiling_line(late, has_ceiling=bool(shown["ceiling"].notna().any()), name="late-impact")
 
 
@@ -338,13 +338,13 @@ def _with_errors(coverage: pd.DataFrame) -> list[str]:
 
 
 @st.fragment(key="card-table")
-@awaited(height=420)
-def table_card(choice: Choice) -> None:
+@with_placeholder(height=420)
+def table_card(filters: Filters) -> None:
     layout.title("Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE)
-    found, late = loading.inputs(choice), loading.coming(choice, "error_ceiling")
+    found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
     long = every_figure(found, beside_people=late is None)
     if long.empty:
-        st.caption("This choice has no errors and no scores.")
+        st.caption("These filters have no errors and no scores.")
         return
     counts = found.error_rates[found.error_rates["impact"] == "all"].drop_duplicates(
         ["judge_model", "dimension", "split"]
@@ -372,33 +372,33 @@ def table_card(choice: Choice) -> None:
         key="every-judge",
         on_select="rerun",
         selection_mode="single-cell",
-        alt="Figures of every judge",
+        alt="Estimates of every judge",
     )
-    behind_cell(choice, chosen_cell(event, len(whose)), whose)
+    drill_into_cell(filters, chosen_cell(event, len(whose)), whose)
     if late is not None:
-        st.caption("What people reach on errors is being computed and not yet among the rows.")
-    with st.expander("Every figure in long form, with its n and reason", on_change="rerun", key="long") as opened:
+        st.caption("The human ceiling of errors is being computed and is not in the rows yet.")
+    with st.expander("Every estimate in long form, with its n and reason", on_change="rerun", key="long") as opened:
         if opened.open:
-            sheet(long)
+            data_table(long)
 
 
-def behind_cell(choice: Choice, cell: tuple[int, str] | None, whose: list[list[str]]) -> None:
+def drill_into_cell(filters: Filters, cell: tuple[int, str] | None, whose: list[list[str]]) -> None:
     """What is behind the cell that was clicked."""
     if cell is None or cell[1] not in TABLE_COLUMNS:
-        st.caption("Click a figure for what is behind it.")
+        st.caption("Click an estimate to list its rows.")
         return
     row, name = cell
     judge_model, dimension, split = whose[row]
-    behind = behind_ceiling if judge_model == PEOPLE else behind_figure
-    behind(choice, name, judge_model, dimension, split, key="behind-cell")
+    drill_down = drill_into_ceiling if judge_model == PEOPLE else drill_into_estimate
+    drill_down(filters, name, judge_model, dimension, split, key="behind-cell")
 
 
 def _column_help() -> dict[str, ColumnConfig]:
     config: dict[str, ColumnConfig] = {
         "judge_model": st.column_config.TextColumn("judge model", pinned=True),
         "dimension": st.column_config.TextColumn("dimension", pinned=True),
-        "traces": st.column_config.NumberColumn("traces", format="%d", help="Answered traces with human errors"),
-        "errors": st.column_config.NumberColumn("errors", format="%d", help="Human errors it was compared on"),
+        "traces": st.column_config.NumberColumn("traces", format="%d", help="Judged traces with reference errors"),
+        "errors": st.column_config.NumberColumn("errors", format="%d", help="Reference errors of the comparison"),
         "failed": st.column_config.NumberColumn("failed", format="%d", help="Error pairs of failed judgements"),
     }
     for figure in FIGURES:
@@ -412,32 +412,32 @@ def _column_help() -> dict[str, ColumnConfig]:
 # errors ---------------------------------------------------------------------------------------------------------
 
 
-def errors_view(choice: Choice, found: Inputs) -> None:
-    if not counts_of(choice)["error_pairs"]:
-        st.info(why_no_errors(choice))
+def errors_view(filters: Filters, found: Inputs) -> None:
+    if not counts_of(filters)["error_pairs"]:
+        st.info(why_no_errors(filters))
         return
-    errors_found(choice, found)
+    errors_found(filters, found)
     paint("errors")
     with st.container(border=True):
-        strip_card(choice)
+        strip_card(filters)
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
-        grid_card(choice)
+        grid_card(filters)
     with right, st.container(border=True, height="stretch"):
-        map_card(choice)
+        map_card(filters)
     with st.container(border=True):
-        findings_card(choice)
-    if counts_of(choice)["incomplete"]:
+        findings_card(filters)
+    if counts_of(filters)["incomplete"]:
         with st.container(border=True):
-            incomplete_card(choice)
+            incomplete_card(filters)
 
 
 @st.fragment(key="card-incomplete")
-@awaited(height=260)
-def incomplete_card(choice: Choice) -> None:
-    rows = loading.figure(choice, "incomplete")
+@with_placeholder(height=260)
+def incomplete_card(filters: Filters) -> None:
+    rows = estimate(filters, "incomplete")
     layout.title(
-        f"{counted(len(rows), 'error')} in no figure",
+        f"{counted(len(rows), 'error')} in no estimate",
         "An error without a span, a dimension or an impact can be neither caught nor missed.",
     )
     row = listing(open_to_me(rows), key="behind-incomplete")
@@ -446,15 +446,15 @@ def incomplete_card(choice: Choice) -> None:
 
 
 @st.fragment(key="card-strip")
-@awaited(height=560)
-def strip_card(choice: Choice) -> None:
+@with_placeholder(height=560)
+def strip_card(filters: Filters) -> None:
     layout.title(
-        "Every human error under every judge",
+        "Reference errors by judge",
         "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Errors that are the judge's own dimension only.",
     )
     own = st.toggle("Only errors of the judge's dimension", value=True, key="own_dimension")
-    pairs = with_labels(open_to_me(loading.figure(choice, "strip_marks", "own" if own else "every")))
-    counts = loading.figure(choice, "strip_counts", "own" if own else "every")
+    pairs = with_labels(open_to_me(estimate(filters, "strip_marks", "own" if own else "every")))
+    counts = estimate(filters, "strip_counts", "own" if own else "every")
     event = st.plotly_chart(
         charts.coverage_strip(pairs, counts=[int(count) for count in counts["count"]]), key="chart-strip",
         config=CONFIG, on_select="rerun", selection_mode="points", alt="Errors by judges",
@@ -462,7 +462,7 @@ def strip_card(choice: Choice) -> None:
     point = chosen_point(event)
     if pairs.empty:
         st.caption(
-            why_no_errors(choice) if counts["errors"].iloc[0] == 0 else "All of them are of traces left out here."
+            why_no_errors(filters) if counts["errors"].iloc[0] == 0 else "All of them are of traces left out here."
         )
         return
     if point is None:
@@ -476,23 +476,23 @@ def strip_card(choice: Choice) -> None:
     st.caption(plain(f"Trace {trace_id}, error {error_id}, judge {label}"))
     dimension = str(pairs.loc[pairs["label"] == label, "dimension"].iloc[0])
     link = compare_link(
-        choice, trace=trace_id, judge_model=judge_model, person=person, pair=error_id, dimension=dimension
+        filters, trace=trace_id, judge_model=judge_model, person=person, pair=error_id, dimension=dimension
     )
     open_trace(link, key="strip-open")
 
 
 @st.fragment(key="card-grid")
-@awaited(height=420)
-def grid_card(choice: Choice) -> None:
+@with_placeholder(height=420)
+def grid_card(filters: Filters) -> None:
     layout.title(
-        "Which judge caught the errors of which dimension",
-        "Rows: dimension of the human error; columns: judge. Caught / errors; the diagonal is each judge's recall.",
+        "Errors caught, by the error's dimension and the judge's dimension",
+        "Rows: dimension of the reference error; columns: judge. Caught / errors; the diagonal is each judge's recall.",
     )
-    table = loading.figure(choice, "table.dimension_grid")
+    table = estimate(filters, "table.dimension_grid")
     table = table[table["dimension"].isin(DIMENSIONS)]
     judge_models = list(dict.fromkeys(table.loc[table["errors"] > 0, "judge_model"]))
     if not judge_models:
-        st.caption("Only judges of single dimensions have this grid; none of this choice answered a mapped error.")
+        st.caption("Only judges of single dimensions have this grid; none of these filters answered a mapped error.")
         return
     judge_model = st.selectbox("Judge model", judge_models, key="grid_system", width=240)
     drawn = errors.all_splits(table[table["judge_model"] == judge_model])
@@ -502,20 +502,20 @@ def grid_card(choice: Choice) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        st.caption("Pale: n < 10. Click a cell for its errors.")
+        st.caption("Pale: n < 10. Click a cell to list its errors.")
         return
-    behind_pairs(
-        choice, error_dimension=str(point[0]), judge_model=str(judge_model), dimension=str(point[1]), key="behind-grid"
+    drill_into_errors(
+        filters, error_dimension=str(point[0]), judge_model=str(judge_model), dimension=str(point[1]), key="behind-grid"
     )
 
 
 @st.fragment(key="card-map")
-@awaited(height=420)
-def map_card(choice: Choice) -> None:
+@with_placeholder(height=420)
+def map_card(filters: Filters) -> None:
     layout.title(
         "Precision and recall", "One mark a judge; an arrow leads from caught to localized; curves of equal F1."
     )
-    found, late = loading.inputs(choice), loading.coming(choice, "error_ceiling")
+    found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
     rates = with_labels(found.error_rates)
     rates = split_labels(rates[(rates["impact"] == "all") & (rates["positives"] > 0)])
     undefined = rates[rates["precision"].isna() | rates["recall"].isna()]
@@ -524,27 +524,27 @@ def map_card(choice: Choice) -> None:
         charts.precision_recall(rates, reached), key="chart-map", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Precision against recall",
     )  # fmt: skip
-    point = kept_point(event, key="map", of=choice.unpinned(), drawn=late is None)
+    point = kept_point(event, key="map", of=filters.unpinned(), drawn=late is None)
     if point is not None:
-        behind = behind_ceiling if point[-1] == charts.CEILING else behind_figure
-        behind(choice, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")
+        drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
+        drill_down(filters, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")
     else:
-        st.caption("Pale: n < 10 of one of the two. Click a mark for the errors behind it, hold over it for intervals.")
+        st.caption("Pale: n < 10 of one of the two. Click a mark to list its errors; hover for intervals.")
     if len(undefined):
         st.caption(f"Not drawn, precision or recall undefined: {plain(few_names(undefined['label']))}.")
     ceiling_line(late, has_ceiling=reached is not None and len(reached) > 0, name="late-map")
 
 
-@awaited(height=260)
-def findings_card(choice: Choice) -> None:
+@with_placeholder(height=260)
+def findings_card(filters: Filters) -> None:
     layout.title(
-        "Findings beyond the human errors",
-        "Precision above never counts a finding that matches no human error. Here such findings are counted, with what "
-        "people said of them on Compare. " + definition("finding_precision"),
+        "Unmatched findings",
+        "Precision (GPA) never counts a finding that matches no reference error. This table counts such findings, "
+        "with people's reviews on the Compare page. " + definition("finding_precision"),
     )
-    table = loading.figure(choice, "table.findings")
+    table = estimate(filters, "table.findings")
     if table.empty:
-        st.caption("No judge of this choice has a finding.")
+        st.caption("No judge of these filters has a finding.")
         return
     figures, few = finding_cells(table)
     single = ["split"] if table["split"].nunique() < 2 else []
@@ -552,15 +552,15 @@ def findings_card(choice: Choice) -> None:
     drawn = table.drop(columns=[*hidden, *single]).join(figures)
     event = st.dataframe(
         greyed(drawn, few), hide_index=True, height="auto", width="content", key="findings", on_select="rerun",
-        selection_mode="single-row", alt="Findings beyond the human errors",
+        selection_mode="single-row", alt="Unmatched findings",
         column_config=findings_columns(drawn),
     )  # fmt: skip
     row = chosen_row(event, len(table))
     if row is None:
-        st.caption("Value [95 % interval] and its own n. Choose a row for its findings. " + FEW_NOTE)
+        st.caption("Value [95 % interval] and its own n. Select a row to list its findings. " + FEW_NOTE)
         return
     one = table.iloc[row]
-    behind_findings(choice, str(one["judge_model"]), str(one["dimension"]), str(one["split"]))
+    drill_into_findings(filters, str(one["judge_model"]), str(one["dimension"]), str(one["split"]))
 
 
 FINDING_RATES = {"unmatched_per_trace": "traces", "finding_precision": "reviewed", "invalid_citation_rate": "citations"}
@@ -569,8 +569,8 @@ FINDING_RATES = {"unmatched_per_trace": "traces", "finding_precision": "reviewed
 
 FINDING_COUNTS = {
     "traces": "Traces that the judge answered",
-    "matched": "Findings that match a human error",
-    "unmatched": "Findings that match none",
+    "matched": "Findings that match a reference error",
+    "unmatched": "Findings that match no reference error",
     "confirmed": "Matches that a person confirmed on Compare",
     "not_matched": "Findings for which no matches were proposed yet. Try: tracejury match",
     "reviewed": "Findings of which a person confirmed the match or gave a verdict on Compare",
@@ -614,9 +614,9 @@ def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return text, few
 
 
-def behind_findings(choice: Choice, judge_model: str, dimension: str, split: str) -> None:
+def drill_into_findings(filters: Filters, judge_model: str, dimension: str, split: str) -> None:
     """The findings of a judge, the unmatched ones first."""
-    found = loading.frames(choice).findings
+    found = estimate(filters, "findings")
     mine = found[(found["judge_model"] == judge_model) & (found["dimension"] == dimension) & (found["split"] == split)]
     mine = findings_said(open_to_me(mine).sort_values("matched", kind="stable").head(MOST_ROWS))
     words = mine[["trace_id", "finding_id", "judge_model", "matched", "verdict", "impact", "description", "cites"]]
@@ -624,39 +624,41 @@ def behind_findings(choice: Choice, judge_model: str, dimension: str, split: str
         words.assign(cites=words["cites"].map(lambda cites: ", ".join(map(str, cites)))), key="behind-findings"
     )
     if row is not None:
-        link = compare_link(choice, trace=str(row["trace_id"]), judge_model=judge_model, pair=f"|{row['finding_id']}")
+        link = compare_link(filters, trace=str(row["trace_id"]), judge_model=judge_model, pair=f"|{row['finding_id']}")
         open_trace(link, key="findings-open")
 
 
 # scores ---------------------------------------------------------------------------------------------------------
 
 
-def scores_view(choice: Choice, found: Inputs) -> None:
-    if not counts_of(choice)["score_pairs"]:
+def scores_view(filters: Filters, found: Inputs) -> None:
+    if not counts_of(filters)["score_pairs"]:
         st.info(
-            f"{plain(str(loading.frames(choice).reference))} gave no score of a dimension that a judge scored too. "
-            "Scores 0 to 3 are given on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
+            f"{plain(str(estimates.reference(filters)))} gave no score of a dimension that a judge also scored. Try: "
+            f"score traces from 0 to 3 on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
             + SPLIT_MAY
-            * (choice.split is not None)
+            * (filters.split is not None)
         )
         return
     exact = with_labels(found.figures_of_scores)
     headline(split_labels(exact[exact["metric"] == "exact"]), title="Exact accuracy", about=definition("exact"))
     paint("scores")
     with st.container(border=True):
-        confusion_card(choice)
+        confusion_card(filters)
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
-        bias_card(choice)
+        bias_card(filters)
     with right, st.container(border=True, height="stretch"):
-        prevalence_card(choice)
+        prevalence_card(filters)
 
 
 @st.fragment(key="card-confusion")
-@awaited(height=420)
-def confusion_card(choice: Choice) -> None:
-    layout.title("Human scores against judge scores", "Counts; shade is the share of the human score's row.")
-    table = with_labels(loading.figure(choice, "table.score_confusion"))
+@with_placeholder(height=420)
+def confusion_card(filters: Filters) -> None:
+    layout.title(
+        "Reference scores against judge scores", "Counts; the shade is the share of the reference score's row."
+    )
+    table = with_labels(estimate(filters, "table.score_confusion"))
     labels = list(dict.fromkeys(table["label"]))
     label = st.selectbox("Judge", ["all judges", *labels], key="confusion_judge", width=240)
     kept = each_once(table) if label == "all judges" else table[table["label"] == label]
@@ -683,29 +685,31 @@ def confusion_card(choice: Choice) -> None:
         )
     of_square, of_bucket = chosen_point(event), chosen_point(in_buckets)
     if of_square is None and of_bucket is None:
-        st.caption(f"Pale: fewer than {TOO_FEW} traces with this human score. Click a square for its traces.")
+        st.caption(f"Pale: fewer than {TOO_FEW} traces with this reference score. Click a square to list its traces.")
     for point, key in ((of_square, "behind-confusion"), (of_bucket, "behind-buckets")):
         if point is not None:
             reference_score, judge_score = (str(score).replace("–", ",") for score in point[:2])
-            behind_scores(choice, reference_score=reference_score, judge_score=judge_score, of=kept["label"], key=key)
+            drill_into_scores(
+                filters, reference_score=reference_score, judge_score=judge_score, of=kept["label"], key=key
+            )
 
 
 @st.fragment(key="card-bias")
-@awaited(height=420)
-def bias_card(choice: Choice) -> None:
+@with_placeholder(height=420)
+def bias_card(filters: Filters) -> None:
     layout.title("Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).")
-    table = split_labels(with_labels(loading.inputs(choice).figures_of_scores))
+    table = split_labels(with_labels(estimates.inputs(filters).figures_of_scores))
     means = table[(table["metric"] == "bias") & (table["n"] > 0)].set_index("label")
     label = st.selectbox("Judge", ["all judges", *means.index], key="bias_judge", width=240)
     alone = means.loc[means.index == label] if len(means) > 1 else means
     one = alone.to_dict("records")[0] if len(alone) else None
     asked = () if one is None else tuple(str(one[name]) for name in ("judge_model", "dimension", "split"))
-    drawn, lines = loading.figure(choice, "bias_marks", *asked), loading.figure(choice, "bias_lines", *asked)
+    drawn, lines = estimate(filters, "bias_marks", *asked), estimate(filters, "bias_lines", *asked)
     bounds = lines.iloc[0] if one is None else one
     between = float(bounds["low"]), float(bounds["high"])
     event = st.plotly_chart(
         charts.bias_plot(open_to_me(drawn), lines, between=between), key="chart-bias", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Judge minus human against their mean",
+        selection_mode="points", alt="Judge minus reference against their mean",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
@@ -714,11 +718,11 @@ def bias_card(choice: Choice) -> None:
         by = " In brackets the mean's 95 % interval: traces are resampled, each with all its judges." * (one is None)
         st.caption(f"{counted(every, 'score pair')}{some}. Click a mark to open its trace.{by}")
     else:
-        open_trace(compare_link(choice, trace=str(point[0]), judge_model=point[1]), key="bias-open")
-    bias_means(choice, means)
+        open_trace(compare_link(filters, trace=str(point[0]), judge_model=point[1]), key="bias-open")
+    bias_means(filters, means)
 
 
-def bias_means(choice: Choice, means: pd.DataFrame) -> None:
+def bias_means(filters: Filters, means: pd.DataFrame) -> None:
     """Each judge's mean with its interval and n, and the pairs behind the one that is chosen."""
     if means.empty:
         return
@@ -733,25 +737,25 @@ def bias_means(choice: Choice, means: pd.DataFrame) -> None:
     row = chosen_row(event, len(means))
     if row is None:
         st.caption(
-            "Choose a judge for its pairs. No human ceiling: every pair of people counts both ways, so theirs is 0. "
-            + FEW_NOTE
+            "Select a judge to list its pairs. There is no human ceiling: every pair of people counts in both "
+            "directions, so their bias is 0. " + FEW_NOTE
         )
         return
     one = means.iloc[row]
-    behind_scores(
-        choice, judge_model=str(one["judge_model"]), dimension=str(one["dimension"]), split=str(one["split"]),
+    drill_into_scores(
+        filters, judge_model=str(one["judge_model"]), dimension=str(one["dimension"]), split=str(one["split"]),
         metric="bias", key="behind-bias",
     )  # fmt: skip
 
 
 @st.fragment(key="card-prevalence")
-@awaited(height=420)
-def prevalence_card(choice: Choice) -> None:
+@with_placeholder(height=420)
+def prevalence_card(filters: Filters) -> None:
     layout.title(
-        "How often each score is given",
-        "Where one score prevails, kappa falls whatever the agreement: read AC2.",
+        "Frequency of each score",
+        "Where one score prevails, kappa is low whatever the agreement: read AC2.",
     )
-    table = split_labels(with_labels(loading.figure(choice, "table.score_prevalence")))
+    table = split_labels(with_labels(estimate(filters, "table.score_prevalence")))
     event = st.plotly_chart(
         charts.prevalence_bars(table), key="chart-prevalence", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Prevalence of scores",
@@ -760,8 +764,8 @@ def prevalence_card(choice: Choice) -> None:
     if point is not None:
         judge_model, dimension, split, side, score = map(str, point[:5])
         reference_score, judge_score = (score, "") if side == "reference" else ("", score)
-        behind_scores(
-            choice,
+        drill_into_scores(
+            filters,
             judge_model=judge_model,
             dimension=dimension,
             split=split,
@@ -769,7 +773,7 @@ def prevalence_card(choice: Choice) -> None:
             judge_score=judge_score,
             key="behind-prevalence",
         )
-    flags = split_labels(with_labels(loading.figure(choice, "table.score_flags")))
+    flags = split_labels(with_labels(estimate(filters, "table.score_flags")))
     odd = flags[flags["flags"] != ""]
     if len(odd):
         st.caption("Look at: " + plain("; ".join(f"{r.label} is {r.flags} (n {r.n})" for r in odd.itertuples())))
@@ -778,37 +782,37 @@ def prevalence_card(choice: Choice) -> None:
 # consistency ----------------------------------------------------------------------------------------------------
 
 
-@awaited(height=700)
-def consistency_view(choice: Choice, found: Inputs) -> None:
+@with_placeholder(height=700)
+def consistency_view(filters: Filters, found: Inputs) -> None:
     table = found.consistency
     if table.empty or int(table["runs"].max()) < 2:
         st.info(
-            "Consistency needs two runs or more of the same judge on the same traces. Start a run with repeats on the "
-            "Runs page, or with `tracejury judge --runs 5`."
+            "Consistency needs two or more repeats of the same judge on the same traces. Try: start a run with "
+            "repeats on the Runs page, or `tracejury judge --repeats 5`."
         )
         return
     repeated = table[table["runs"] > 1]
     with st.container(border=True):
-        consistency_table(choice, repeated)
+        consistency_table(filters, repeated)
     paint("consistency")
     with st.container(border=True):
-        runs_card(choice, with_labels(repeated))
+        runs_card(filters, with_labels(repeated))
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
-        alpha_card(choice)
+        alpha_card(filters)
     with right, st.container(border=True, height="stretch"):
-        rationale_card(choice)
+        rationale_card(filters)
 
 
 @st.fragment(key="card-consistency")
-@awaited(height=300)
-def consistency_table(choice: Choice, table: pd.DataFrame) -> None:
-    layout.title("Consistency over runs", definition("alpha_interval"))
+@with_placeholder(height=300)
+def consistency_table(filters: Filters, table: pd.DataFrame) -> None:
+    layout.title("Consistency over repeats", definition("alpha_interval"))
     several = ["split"] if table["split"].nunique() > 1 else []
     shown, few = consistency_cells(table, several)
     event = st.dataframe(
         greyed(shown, few), hide_index=True, width="content", height=38 + 35 * min(len(shown), 12), key="consistency",
-        on_select="rerun", selection_mode="single-row", alt="Consistency over runs",
+        on_select="rerun", selection_mode="single-row", alt="Consistency over repeats",
         column_config={
             name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
             for name in few.columns
@@ -817,10 +821,12 @@ def consistency_table(choice: Choice, table: pd.DataFrame) -> None:
     )  # fmt: skip
     row = chosen_row(event, len(table))
     if row is None:
-        st.caption("Value [95 % interval] over n traces. Choose a row for them. " + FEW_NOTE)
+        st.caption("Value [95 % interval] over n traces. Select a row to list them. " + FEW_NOTE)
         return
     one = table.iloc[row]
-    behind_runs(choice, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="behind-consistency")
+    drill_into_repeats(
+        filters, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="behind-consistency"
+    )
 
 
 CONSISTENCY = {"alpha_interval": "alpha", "mean_sd": "mean_sd", "identical": "identical", "unscored": "unscored"}
@@ -850,15 +856,15 @@ def _with_bounds(value: float | None, low: float | None, high: float | None, rea
 
 
 @st.fragment(key="card-runs")
-@awaited(height=560)
-def runs_card(choice: Choice, table: pd.DataFrame) -> None:
+@with_placeholder(height=560)
+def runs_card(filters: Filters, table: pd.DataFrame) -> None:
     layout.title(
-        "Traces by runs",
-        "Colour: the score of each run. Below: the standard deviation over runs, scores scaled to 0..1.",
+        "Traces by repeats",
+        "Colour: the score of each repeat. Below: the standard deviation over repeats, scores scaled to 0..1.",
     )
     label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
     judge_model, dimension = table.loc[table["label"] == label, ["judge_model", "dimension"]].iloc[0]
-    mine = open_to_me(loading.figure(choice, "run_marks", str(judge_model), str(dimension)))
+    mine = open_to_me(estimate(filters, "run_marks", str(judge_model), str(dimension)))
     event = st.plotly_chart(
         charts.run_strip(mine, units=int(mine["units"].iloc[0]) if len(mine) else None),
         key="chart-runs",
@@ -869,17 +875,17 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     )
     point = chosen_point(event)
     if point is not None:
-        opened = compare_link(choice, trace=str(point[0]), judge_model=str(judge_model), repeat=run_of(point[1]))
+        opened = compare_link(filters, trace=str(point[0]), judge_model=str(judge_model), repeat=repeat_of(point[1]))
         open_trace(opened, key="runs-open")
-    spread = loading.figure(choice, "run_spread", str(judge_model), str(dimension))
+    spread = estimate(filters, "run_spread", str(judge_model), str(dimension))
     event = st.plotly_chart(
         charts.spread_histogram(spread["sd"].to_numpy()), key="chart-spread", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Standard deviations",
     )  # fmt: skip
     point = chosen_point(event)
     if point is not None:
-        behind_runs(
-            choice,
+        drill_into_repeats(
+            filters,
             str(judge_model),
             str(dimension),
             "",
@@ -889,29 +895,30 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
 
 
 @st.fragment(key="card-alpha")
-@awaited(height=420)
-def alpha_card(choice: Choice) -> None:
+@with_placeholder(height=420)
+def alpha_card(filters: Filters) -> None:
     layout.title(
-        "Distribution of alpha", "Bootstrap by trace; below .667 nothing follows, from .8 on it is relied upon."
+        "Distribution of alpha",
+        "Bootstrap by trace; below .667 no conclusion is possible, from .8 on alpha is reliable (Krippendorff).",
     )
-    drawn = labelled(choice, loading.figure(choice, "alpha_samples"))
-    table = labelled(choice, loading.inputs(choice).consistency).set_index("label")
+    drawn = labelled(filters, estimate(filters, "alpha_samples"))
+    table = labelled(filters, estimates.inputs(filters).consistency).set_index("label")
     samples = {str(label): part["alpha"].to_numpy() for label, part in drawn.groupby("label", sort=False)}
     if not samples:
         st.caption("Alpha is undefined for every judge here: no variation, or fewer than two pairable traces.")
         return
     units = {str(label): int(n) for label, n in table["n"].items()}
     event = st.plotly_chart(
-        charts.alpha_histogram(samples, order=repeated_labels(choice), units=units), key="chart-alpha", config=CONFIG,
+        charts.alpha_histogram(samples, order=repeated_labels(filters), units=units), key="chart-alpha", config=CONFIG,
         on_select="rerun", selection_mode="points", alt="Bootstrap distribution of alpha",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        st.caption("n traces each. Click an outline for the traces that its alpha is of.")
+        st.caption("n traces each. Click an outline to list its traces.")
         return
     one = table.loc[str(point[0])]
     st.caption(plain(alpha_words(one.to_dict(), draws=len(samples[str(point[0])]))))
-    behind_runs(choice, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="behind-alpha")
+    drill_into_repeats(filters, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="behind-alpha")
 
 
 def alpha_words(row: Mapping[Any, Any], *, draws: int) -> str:
@@ -924,21 +931,21 @@ def alpha_words(row: Mapping[Any, Any], *, draws: int) -> str:
 
 
 @st.fragment(key="card-rationale")
-@awaited(height=420)
-def rationale_card(choice: Choice) -> None:
+@with_placeholder(height=420)
+def rationale_card(filters: Filters) -> None:
     layout.title("Rationale consistency", definition("sci"))
-    by_trace = labelled(choice, loading.figure(choice, "trace_rationales"))
+    by_trace = labelled(filters, estimate(filters, "trace_rationales"))
     known = open_to_me(by_trace.dropna(subset=["cosine"]))
     if known.empty:
         st.caption("No judge wrote two rationales on one trace.")
         return
     event = st.plotly_chart(
-        charts.consistency_violins(known, order=repeated_labels(choice)), key="chart-sci", config=CONFIG,
+        charts.consistency_violins(known, order=repeated_labels(filters)), key="chart-sci", config=CONFIG,
         on_select="rerun", selection_mode="points", alt="Rationale consistency",
     )  # fmt: skip
     point = chosen_point(event)
     if point is not None:
-        open_trace(compare_link(choice, trace=str(point[0]), judge_model=str(point[1])), key="sci-open")
+        open_trace(compare_link(filters, trace=str(point[0]), judge_model=str(point[1])), key="sci-open")
     by = str(known["vectoriser"].iloc[0])
     st.caption(f"Texts compared by {plain(VECTORISERS.get(by, by))}. A dot is a trace; click it to open it.")
 
@@ -946,14 +953,14 @@ def rationale_card(choice: Choice) -> None:
 VECTORISERS = {"tfidf char_wb 3-5": "their character sequences of 3 to 5, rare ones counting more (TF-IDF)"}
 
 
-def repeated_labels(choice: Choice) -> list[str]:
+def repeated_labels(filters: Filters) -> list[str]:
     """Every judge with a consistency, in the table's order: each has one colour in all charts of the view."""
-    return [str(label) for label in labelled(choice, loading.inputs(choice).consistency)["label"]]
+    return [str(label) for label in labelled(filters, estimates.inputs(filters).consistency)["label"]]
 
 
-def labelled(choice: Choice, rows: pd.DataFrame) -> pd.DataFrame:
+def labelled(filters: Filters, rows: pd.DataFrame) -> pd.DataFrame:
     """With labels as the table of consistency has them: with the split where it holds several."""
-    several = loading.inputs(choice).consistency["split"].nunique() > 1
+    several = estimates.inputs(filters).consistency["split"].nunique() > 1
     return split_labels(with_labels(rows), is_split=several)
 
 
@@ -972,8 +979,8 @@ CEILING_FIGURES = {"pair_alpha" if name == "alpha" else name: title for name, ti
 # raters ---------------------------------------------------------------------------------------------------------
 
 
-def raters_view(choice: Choice, found: Inputs) -> None:
-    if loading.figure(choice, "rated")["rater"].nunique() < 2:
+def raters_view(filters: Filters, found: Inputs) -> None:
+    if estimate(filters, "rated")["rater"].nunique() < 2:
         st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
     else:
         people = found.human_ceiling.rename(columns={"exact": "value", "exact_low": "low", "exact_high": "high"})
@@ -981,32 +988,32 @@ def raters_view(choice: Choice, found: Inputs) -> None:
         headline(people, title="Exact accuracy between people", about=definition("exact"))
         paint("raters")
         with st.container(border=True):
-            raters_card(choice)
+            raters_card(filters)
         with st.container(border=True):
-            ceiling_card(choice, found)
+            ceiling_card(filters, found)
     with st.container(border=True):
-        error_ceiling_card(choice, found)
-    if choice.reference == majority.MAJORITY:
+        error_ceiling_card(filters, found)
+    if filters.reference == majority.MAJORITY:
         with st.container(border=True):
-            majority_card(choice)
+            majority_card(filters)
     for decided in DECIDERS:
         with st.container(border=True):
-            st.fragment(deciders_card, key=f"card-{decided}")(choice, decided=decided)
+            st.fragment(deciders_card, key=f"card-{decided}")(filters, decided=decided)
 
 
 @st.fragment(key="card-raters")
-@awaited(height=520)
-def raters_card(choice: Choice) -> None:
+@with_placeholder(height=520)
+def raters_card(filters: Filters) -> None:
     layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
-    rated = set(loading.figure(choice, "rated")["dimension"])
+    rated = set(estimate(filters, "rated")["dimension"])
     dimensions = [d for d in DIMENSION_ORDER if d in rated]
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
         metric = st.selectbox(
-            "Figure", list(RATER_FIGURES), index=list(RATER_FIGURES).index("ac2"), key="raters_metric", width=240,
+            "Metric", list(RATER_FIGURES), index=list(RATER_FIGURES).index("ac2"), key="raters_metric", width=240,
             format_func=lambda name: RATER_FIGURES[name],
         )  # fmt: skip
-    pairs = loading.figure(choice, "rater_pairs", str(dimension))
+    pairs = estimate(filters, "rater_pairs", str(dimension))
     left, right = st.columns([1, 1])
     with left:
         event = st.plotly_chart(
@@ -1020,18 +1027,18 @@ def raters_card(choice: Choice) -> None:
         of_pair = chosen_point(event)
     paint("raters")
     with right:
-        items = open_to_me(loading.figure(choice, "item_marks", str(dimension)))
+        items = open_to_me(estimate(filters, "item_marks", str(dimension)))
         event = st.plotly_chart(
             charts.item_strip(items), key="chart-items", config=CONFIG, on_select="rerun", selection_mode="points",
             alt="Raters by items",
         )  # fmt: skip
         point = chosen_point(event)
         if point is None:
-            st.caption("Items on which raters differ most come first. Click one to open it.")
+            st.caption("Items with the largest differences come first. Click an item to open it.")
         else:
-            open_trace(compare_link(choice, trace=str(point[0])), key="items-open")
+            open_trace(compare_link(filters, trace=str(point[0])), key="items-open")
     if of_pair is not None:
-        behind_raters(choice, str(dimension), str(metric), str(of_pair[0]), str(of_pair[1]))
+        drill_into_raters(filters, str(dimension), str(metric), str(of_pair[0]), str(of_pair[1]))
     undefined = pairs[pairs["n"] == 0]
     if len(undefined):
         names = few_names(f"{p.rater_a} and {p.rater_b}" for p in undefined.itertuples())
@@ -1039,13 +1046,13 @@ def raters_card(choice: Choice) -> None:
 
 
 @st.fragment(key="card-ceiling")
-@awaited(height=320)
-def ceiling_card(choice: Choice, found: Inputs) -> None:
-    layout.title("Human ceiling", "The judge's own figures between people, on traces that two people or more scored.")
+@with_placeholder(height=320)
+def ceiling_card(filters: Filters, found: Inputs) -> None:
+    layout.title("Human ceiling", "The judge's metrics between people, on traces that two or more people scored.")
     table = found.human_ceiling
     table = table[table["n"] > 0]
     if table.empty:
-        st.caption("No trace was scored by two people, so there is no ceiling yet. A queue with overlap makes one.")
+        st.caption("No trace was scored by two people, so there is no human ceiling yet. Try: a queue with overlap.")
         return
     figures = long_ceiling(table)
     shown, few = wide_table(figures, list(CEILING_FIGURES), ["dimension", "split"])
@@ -1063,17 +1070,18 @@ def ceiling_card(choice: Choice, found: Inputs) -> None:
     )  # fmt: skip
     row = chosen_row(event, len(whose))
     if row is not None:
-        listed(choice, loading.figure(choice, "people_behind", *whose[row]), key="behind-ceiling")
+        listed(filters, estimate(filters, "rows_for_people", *whose[row]), key="behind-ceiling")
     else:
         st.caption("Value [95 % interval] and n traces; choose a row for them. " + FEW_NOTE)
 
 
 @st.fragment(key="card-error-ceiling")
-@awaited(height=320)
-def error_ceiling_card(choice: Choice, found: Inputs) -> None:
+@with_placeholder(height=320)
+def error_ceiling_card(filters: Filters, found: Inputs) -> None:
     layout.title(
         "Human ceiling for errors",
-        "One person's errors under another who stands as the judge: same matcher, blind labels, all pairs of people.",
+        "One person's errors against another person in the judge's place: same matcher, blind labels, all pairs of "
+        "people.",
     )
     table = found.error_ceiling[found.error_ceiling["impact"] == "all"]
     table = table[table.groupby(["dimension", "split", "kind"])["n"].transform("max") > 0]  # undefined ones say why
@@ -1095,43 +1103,43 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
     cell = chosen_cell(event, len(whose))
     if cell is not None and cell[1] in errors.RATES:
         dimension, split, kind = whose[cell[0]]
-        behind_ceiling(choice, f"{kind}.{cell[1]}", "", dimension, split, key="behind-error-ceiling")
+        drill_into_ceiling(filters, f"{kind}.{cell[1]}", "", dimension, split, key="behind-error-ceiling")
     st.caption(
-        "Click a figure for the comparisons behind it. "
-        "any: whether the other reported the error under whatever dimension; over both directions its recall is its "
+        "Click an estimate to list its comparisons. any: the other person reported the error under any dimension; "
+        "over both directions its recall is its "
         "precision and F1 too. " + FEW_NOTE
     )
 
 
-@awaited(height=200)
-def deciders_card(choice: Choice, *, decided: str) -> None:
+@with_placeholder(height=200)
+def deciders_card(filters: Filters, *, decided: str) -> None:
     """People who decided the same things, about which `DECIDERS` says its words."""
     title, about, nobody, given = DECIDERS[decided]
     layout.title(title, about)
-    found = loading.inputs(choice)
+    found = estimates.inputs(filters)
     table: pd.DataFrame = getattr(found, decided)
     if table.empty:
         st.caption(nobody)
         return
-    row = sheet(table, digits=3, key=decided, is_chosen=True)
+    row = data_table(table, digits=3, key=decided, is_chosen=True)
     if ALL in set(table.iloc[:, 0]):
         st.caption("all: everybody, where there are three or more; its alpha is over all of them.")
     if row is None:
-        st.caption("Choose a row for what both decided.")
+        st.caption("Select a row to list the decisions of both.")
         return
     first, second = map(str, table.iloc[row, :2])
     both = decided_by_both(found.frame(given), first, second)
     chosen = listing(open_to_me(both), key=f"behind-{decided}")
     if chosen is not None:
-        open_trace(decided_link(choice, chosen), key=f"{decided}-open")
+        open_trace(decided_link(filters, chosen), key=f"{decided}-open")
 
 
-def decided_link(choice: Choice, row: Mapping[str, Any]) -> dict[str, str]:
+def decided_link(filters: Filters, row: Mapping[str, Any]) -> dict[str, str]:
     """The address of a pair, or of a finding alone, under the judge whose finding and the person whose error it is."""
-    frames, finding = loading.frames(choice), str(row["finding_id"])
-    of = frames.findings[frames.findings["finding_id"].astype(str) == finding]["judge_model"]
+    finding, findings, errors = str(row["finding_id"]), estimate(filters, "findings"), estimate(filters, "error_pairs")
+    of = findings[findings["finding_id"].astype(str) == finding]["judge_model"]
     label = str(row.get("label_id") or "")
-    by = frames.error_pairs[frames.error_pairs["error_id"] == label]["annotator"]
+    by = errors[errors["error_id"] == label]["annotator"]
     return link_params(
         trace=str(row["trace_id"]), judge_model=None if of.empty else str(of.iloc[0]), pair=f"{label}|{finding}",
         person=None if by.empty else str(by.iloc[0]),
@@ -1141,36 +1149,36 @@ def decided_link(choice: Choice, row: Mapping[str, Any]) -> dict[str, str]:
 DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
     "matcher_agreement": (
         "Matchers",
-        "People who decided the same pairs of an error and a finding: agreement beyond chance.",
+        "Agreement beyond chance of people who decided the same matches.",
         "No two people have decided matches yet.",
         "match_decisions",
     ),
     "reviewer_agreement": (
-        "Verdicts on findings beyond the human errors",
-        "People who judged the same finding: valid new error, false alarm or duplicate; agreement beyond chance.",
-        "No two people have judged findings yet.",
+        "Reviews of unmatched findings",
+        "Agreement beyond chance of people who reviewed the same finding as valid new error, false alarm or duplicate.",
+        "No two people have reviewed the same findings yet.",
         "finding_decisions",
     ),
 }
 
 
 @st.fragment(key="card-majority")
-@awaited(height=260)
-def majority_card(choice: Choice) -> None:
+@with_placeholder(height=260)
+def majority_card(filters: Filters) -> None:
     layout.title(
         "Votes of the majority",
         "On traces that two people or more submitted. A score counts when more than half of those who answered gave "
         "it, an error when more than half of the trace's people saw it.",
     )
-    table = loading.figure(choice, "table.majority_votes")
-    cell = cell_sheet(table, key="majority")
+    table = estimate(filters, "table.majority_votes")
+    cell = cell_table(table, key="majority")
     if cell is None:
-        st.caption("Click a number for the votes that it counts.")
+        st.caption("Click a number to list its votes.")
     else:
-        votes = votes_behind(loading.frames(choice).votes, str(table["about"].iloc[cell[0]]), cell[1])
+        votes = rows_for_votes(estimate(filters, "votes"), str(table["about"].iloc[cell[0]]), cell[1])
         row = listing(open_to_me(votes), key="behind-majority")
         if row is not None:
-            link = compare_link(choice, trace=str(row["trace_id"]), dimension=str(row["about"]))
+            link = compare_link(filters, trace=str(row["trace_id"]), dimension=str(row["about"]))
             open_trace(link, key="behind-majority-open")
     st.caption(
         "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them enters the gold: such a "
@@ -1180,7 +1188,7 @@ def majority_card(choice: Choice) -> None:
     )
 
 
-def votes_behind(votes: pd.DataFrame, about: str, column: str) -> pd.DataFrame:
+def rows_for_votes(votes: pd.DataFrame, about: str, column: str) -> pd.DataFrame:
     """The votes on a dimension, or on errors, that a column of `majority.vote_table` counts."""
     mine = votes[votes["about"] == about]
     several = mine[mine["outcome"] != "one person"]
@@ -1193,24 +1201,24 @@ def votes_behind(votes: pd.DataFrame, about: str, column: str) -> pd.DataFrame:
 # two judges -----------------------------------------------------------------------------------------------------
 
 
-def versus_view(choice: Choice, found: Inputs) -> None:
-    judge_models = [str(name) for name in loading.figure(choice, "compared")["judge_model"]]
-    sides = loading.sides(judge_models, loading.frames(choice).reference)
+def versus_view(filters: Filters, found: Inputs) -> None:
+    judge_models = [str(name) for name in estimate(filters, "compared")["judge_model"]]
+    sides = options.arms(judge_models, estimates.reference(filters))
     if len(sides) < 2:
         st.info(
-            "Two sides on the same traces are needed beside the human chosen above: two judges, two runs of one, a "
-            "judge and a second person, or two further people."
+            "A comparison needs two sides on the same traces besides the reference: two judges, two repeats of one "
+            "judge, a judge and a second person, or two other people."
         )
         return
-    versus_card(choice, sides)
+    versus_card(filters, sides)
 
 
 @st.fragment(key="card-versus")
-@awaited(height=700)
-def versus_card(choice: Choice, sides: list[loading.ArmOption]) -> None:
+@with_placeholder(height=700)
+def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     by_words = {side.words: side for side in sides}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        about = "A judge, one of its versions or runs, or a person in the judge's place."
+        about = "A judge, one of its versions or repeats, or a person in the judge's place."
         left = str(st.selectbox("Side A", list(by_words), key="side_a", bind="query-params", width=260, help=about))
         right = str(st.selectbox("Side B", list(by_words), index=1, key="side_b", bind="query-params", width=260))
         kind = st.segmented_control(
@@ -1221,7 +1229,7 @@ def versus_card(choice: Choice, sides: list[loading.ArmOption]) -> None:
         return
     asked = by_words[left].text, by_words[right].text
     try:
-        table = loading.figure(choice, "differences", *asked)
+        table = estimate(filters, "differences", *asked)
     except ValueError as error:
         st.info(plain(str(error)))
         return
@@ -1229,7 +1237,7 @@ def versus_card(choice: Choice, sides: list[loading.ArmOption]) -> None:
     table = table[(table["impact"] == "all") & (table["kind"] == kind)]
     table = table[table["metric"] == "recall"] if is_suite else table
     if table.empty or not int(table["n"].max()):
-        st.info("These two have no error in common that both answered under the same judge.")
+        st.info("These two sides share no error that both judged under the same dimension.")
         return
     table = table.assign(label=table["dimension"].replace({SUITES: "any judge"}))
     recall = table[table["metric"] == "recall"]
@@ -1260,14 +1268,14 @@ def versus_card(choice: Choice, sides: list[loading.ArmOption]) -> None:
         )
     with st.container(border=True):
         layout.title(
-            f"McNemar on {kind} errors", "Errors found by one side alone; exact p, Holm's correction over judges."
+            f"McNemar on {kind} errors", "Errors that only one side caught; exact p, Holm's correction over judges."
         )
-        tests = loading.figure(choice, "found_by_one", *asked, str(kind))
+        tests = estimate(filters, "found_by_one", *asked, str(kind))
         named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
-        row = sheet(named, columns=MCNEMAR, key="mcnemar", is_chosen=True)
+        row = data_table(named, columns=MCNEMAR, key="mcnemar", is_chosen=True)
         if row is None:
-            st.caption("Choose a row for the errors that one side alone found.")
-    flips = loading.figure(choice, "flips", *asked)
+            st.caption("Select a row to list the errors that only one side caught.")
+    flips = estimate(filters, "flips", *asked)
     of = ""
     if row is not None:
         of = f" by {tests['dimension'].iloc[row]}: {kind} by one side alone"
@@ -1281,7 +1289,7 @@ def versus_card(choice: Choice, sides: list[loading.ArmOption]) -> None:
             by_words[left] if by_words[left].judge_model else by_words[right]
         )  # Compare shows a judge, not two people
         named = flips.rename(columns={"left": "A", "right": "B"}).assign(judge_model=side.judge_model or "")
-        listed(choice, named, key="behind-flips", repeat=side.repeat)
+        listed(filters, named, key="behind-flips", repeat=side.repeat)
 
 
 MCNEMAR: dict[str, ColumnConfig] = {
@@ -1318,24 +1326,24 @@ def found_by_one_side(flips: pd.DataFrame, kind: str) -> pd.DataFrame:
 # team -----------------------------------------------------------------------------------------------------------
 
 
-def team_view(choice: Choice, found: Inputs) -> None:
+def team_view(filters: Filters, found: Inputs) -> None:
     del found
     with st.container(border=True):
-        team_card(choice)
+        team_card(filters)
     with st.container(border=True):
-        repeats_card(choice)
-    if len(loading.skip_reasons()):
+        repeats_card(filters)
+    if len(listings.skip_reasons()):
         with st.container(border=True):
             skipped_card()
 
 
 @st.fragment(key="card-team")
-def team_card(choice: Choice) -> None:
+def team_card(filters: Filters) -> None:
     layout.title(
-        "Who labelled how much",
-        "Active minutes leave out pauses of over a minute; imported reviews have none.",
+        "Work by person",
+        "Active minutes exclude pauses of over a minute; imported reviews have none.",
     )
-    table = loading.team()
+    table = listings.team()
     row = team_table(table)
     paint("team")
     counts = table.rename(columns={"annotator": "label", "submitted": "count"})[["label", "count"]]
@@ -1347,12 +1355,13 @@ def team_card(choice: Choice) -> None:
     person = str(point[0]) if point is not None else None if row is None else str(table["annotator"].iloc[row])
     if person is None:
         st.caption(
-            "Click a bar, or choose a row, for the traces that the person submitted. In brackets the 95 % interval of "
+            "Click a bar, or select a row, to list the traces that the person submitted. In brackets the 95 % "
+            "interval of "
             "a mean (jackknife-t by trace), which one trace has not, nor have equal ones; counts are whole. " + FEW_NOTE
         )
         return
     st.caption(plain(f"Submitted by {person}"))
-    listed(choice, loading.submitted_by(person), key="behind-team", person=person)
+    listed(filters, listings.submitted_by(person), key="behind-team", person=person)
 
 
 def team_table(table: pd.DataFrame) -> int | None:
@@ -1380,30 +1389,32 @@ TEAM_MEANS = {"errors_a_trace": "nothing submitted", "minutes_a_trace": "no trac
 
 @st.fragment(key="card-skipped")
 def skipped_card() -> None:
-    layout.title("Why traces were skipped", "")
-    reasons = open_to_me(loading.skip_reasons())
-    row = sheet(reasons, key="skipped", is_chosen=True)
+    layout.title("Reasons for skipped traces", "")
+    reasons = open_to_me(listings.skip_reasons())
+    row = data_table(reasons, key="skipped", is_chosen=True)
     if row is not None:
         open_in_work(link_params(trace=str(reasons["trace_id"].iloc[row])), key="skipped-open")
 
 
 @st.fragment(key="card-repeats")
-@awaited(height=200)
-def repeats_card(choice: Choice) -> None:
-    layout.title("People against themselves", "The same trace again, hidden among others: both scores of one person.")
-    table = loading.figure(choice, "table.self_consistency")
+@with_placeholder(height=200)
+def repeats_card(filters: Filters) -> None:
+    layout.title(
+        "Agreement of people with themselves", "The same trace again, hidden among others: both scores of one person."
+    )
+    table = estimate(filters, "table.self_consistency")
     if table.empty:
-        st.caption("Nobody scored a hidden repeat yet. A queue with repeats deals them out.")
+        st.caption("No hidden repeat is scored yet. Try: a queue with hidden repeats.")
         return
-    row = sheet(table, digits=3, key="repeats", is_chosen=True)
+    row = data_table(table, digits=3, key="repeats", is_chosen=True)
     if row is None:
-        st.caption("n traces each. Choose a row for them.")
+        st.caption("n traces each. Select a row to list them.")
         return
     person, dimension = str(table["rater"].iloc[row]), str(table["dimension"].iloc[row])
-    twice = loading.frames(choice).repeats
+    twice = estimate(filters, "repeats")
     mine = twice[(twice["rater"] == person) & (twice["dimension"] == dimension)].dropna(subset=["first", "second"])
     both = mine[["unit", "first", "second"]].rename(columns={"unit": "trace_id"})
-    listed(choice, both, key="behind-repeats", person=person)
+    listed(filters, both, key="behind-repeats", person=person)
 
 
 # shared ---------------------------------------------------------------------------------------------------------
@@ -1411,36 +1422,38 @@ def repeats_card(choice: Choice) -> None:
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"]}
 
 
-def behind_figure(choice: Choice, name: str, judge_model: str, dimension: str, split: str, *, key: str) -> None:
+def drill_into_estimate(filters: Filters, name: str, judge_model: str, dimension: str, split: str, *, key: str) -> None:
     """What a figure of `FIGURES` counts: errors, traces with two scores, traces with several runs."""
     kind, _, metric = name.partition(".")
     if kind == "runs":
-        behind_runs(choice, judge_model, dimension, split, key=key)
+        drill_into_repeats(filters, judge_model, dimension, split, key=key)
     elif kind == "scores":
-        behind_scores(choice, judge_model=judge_model, dimension=dimension, split=split, metric=metric, key=key)
+        drill_into_scores(filters, judge_model=judge_model, dimension=dimension, split=split, metric=metric, key=key)
     else:
-        behind_pairs(choice, judge_model=judge_model, dimension=dimension, split=split, kind=kind, rate=metric, key=key)
+        drill_into_errors(
+            filters, judge_model=judge_model, dimension=dimension, split=split, kind=kind, rate=metric, key=key
+        )
 
 
-def behind_ceiling(
-    choice: Choice, name: str, judge_model: str, dimension: str, split: str, *, key: str, impact: str = "all"
+def drill_into_ceiling(
+    filters: Filters, name: str, judge_model: str, dimension: str, split: str, *, key: str, impact: str = "all"
 ) -> None:
     """What people were compared on where they reach the ceiling of a figure of this judge."""
     del judge_model
     kind, _, metric = name.partition(".")
     if kind == "scores":
-        listed(choice, loading.figure(choice, "people_behind", dimension, split), key=key)
+        listed(filters, estimate(filters, "rows_for_people", dimension, split), key=key)
         return
     among = dimension if dimension in DIMENSIONS else ceiling.ANY
-    pairs = loading.figure(choice, "people_errors_behind", among, split, kind, metric, impact)
+    pairs = estimate(filters, "rows_for_people_errors", among, split, kind, metric, impact)
     row = listing(open_to_me(pairs), key=key)
     if row is not None:
         author = str(row["author"])
         open_trace(link_params(trace=str(row["trace_id"]), person=author, pair=str(row["error_id"])), key=f"{key}-open")
 
 
-def behind_scores(
-    choice: Choice,
+def drill_into_scores(
+    filters: Filters,
     *,
     key: str,
     judge_model: str = "",
@@ -1453,14 +1466,14 @@ def behind_scores(
 ) -> None:
     """The traces scored by both behind a mark; `of`: of these judges, by label."""
     pairs = with_labels(
-        loading.figure(choice, "scores_behind", judge_model, dimension, split, reference_score, judge_score, metric)
+        estimate(filters, "rows_for_scores", judge_model, dimension, split, reference_score, judge_score, metric)
     )
     pairs = pairs if of is None else pairs[pairs["label"].isin(of)]
-    listed(choice, pairs[["trace_id", "label", "judge_model", "reference_score", "judge_score"]], key=key)
+    listed(filters, pairs[["trace_id", "label", "judge_model", "reference_score", "judge_score"]], key=key)
 
 
-def behind_runs(
-    choice: Choice,
+def drill_into_repeats(
+    filters: Filters,
     judge_model: str,
     dimension: str,
     split: str,
@@ -1469,7 +1482,7 @@ def behind_runs(
     between: tuple[float, float] | None = None,
 ) -> None:
     """The traces of a judge's runs; `between`: those whose spread lies there."""
-    table = loading.figure(choice, "table.trace_spread")
+    table = estimate(filters, "table.trace_spread")
     mine = table[
         (table["judge_model"] == judge_model)
         & (table["dimension"] == dimension)
@@ -1479,31 +1492,35 @@ def behind_runs(
     if between is not None:
         mine = mine[charts.in_bar(mine["sd"], between)]
     kept = ["unit", "judge_model", "ratings", "failed", "not_applicable", "mean", "low", "high", "sd"]
-    listed(choice, mine[kept].rename(columns={"unit": "trace_id"}), key=key)
+    listed(filters, mine[kept].rename(columns={"unit": "trace_id"}), key=key)
 
 
-def behind_raters(choice: Choice, dimension: str, metric: str, first: str, second: str) -> None:
+def drill_into_raters(filters: Filters, dimension: str, metric: str, first: str, second: str) -> None:
     """The figure of two raters with its interval, and the traces that both scored."""
-    for one in loading.figure(choice, "rater_pair", dimension, first, second).to_dict("records"):
+    for one in estimate(filters, "rater_pair", dimension, first, second).to_dict("records"):
         of = {"value": one[metric], "low": one[f"{metric}_low"], "high": one[f"{metric}_high"]}
         told = cell_text({**of, "n": one["n"], "reason": one["reason"]})
         st.caption(plain(f"{first} and {second}, {RATER_FIGURES[metric]}: {told}"))
-    both = loading.figure(choice, "raters_behind", dimension, first, second)
+    both = estimate(filters, "rows_for_raters", dimension, first, second)
     named = {"first": f"{first} gave", "second": f"{second} gave"}
     row = listing(
-        open_to_me(both).drop(columns=["annotator", "judge_model", "run"]).rename(columns=named), key="behind-raters"
+        open_to_me(both).drop(columns=["annotator", "judge_model", "repeat"]).rename(columns=named), key="behind-raters"
     )
     if row is not None:
         one = both[both["trace_id"] == row["trace_id"]].iloc[0]
         person, judge_model = (None if pd.isna(one[name]) else str(one[name]) for name in ("annotator", "judge_model"))
         link = compare_link(
-            choice, trace=str(row["trace_id"]), judge_model=judge_model, person=person, repeat=run_of(one["run"])
+            filters,
+            trace=str(row["trace_id"]),
+            judge_model=judge_model,
+            person=person,
+            repeat=repeat_of(one["repeat"]),
         )
         open_trace({**link, **({} if person is None else {"person": person})}, key="raters-open")
 
 
-def behind_pairs(
-    choice: Choice,
+def drill_into_errors(
+    filters: Filters,
     *,
     key: str,
     judge_model: str = "",
@@ -1516,24 +1533,24 @@ def behind_pairs(
 ) -> None:
     """The errors behind a mark."""
     wanted = judge_model, dimension, split, impact, error_dimension, kind, rate
-    pairs = with_labels(loading.figure(choice, "pairs_behind", *wanted))
+    pairs = with_labels(estimate(filters, "rows_for_errors", *wanted))
     columns = [
         "trace_id", "error_id", "impact", "dimensions", "label", "judge_model", "dimension", "caught", "localized",
         "match_status", "annotator",
     ]  # fmt: skip
-    listed(choice, pairs[columns], key=key)
+    listed(filters, pairs[columns], key=key)
 
 
 def listed(
-    choice: Choice, rows: pd.DataFrame, *, key: str, repeat: int | None = None, person: str | None = None
+    filters: Filters, rows: pd.DataFrame, *, key: str, repeat: int | None = None, person: str | None = None
 ) -> None:
-    """The rows, and the way from one to Compare; `person`: whose labels it shows, whatever the choice."""
+    """The rows, and the way from one to Compare; `person`: whose labels it shows, whatever the filters."""
     row = listing(open_to_me(rows), key=key)
     if row is None:
         return
     said = {name: None if row.get(name) is None else str(row[name]) for name in LINKED}
     link = compare_link(
-        choice,
+        filters,
         trace=str(row["trace_id"]),
         judge_model=said["judge_model"],
         person=said["annotator"],
@@ -1546,26 +1563,26 @@ def listed(
 
 def open_trace(link: Mapping[str, str], *, key: str) -> None:
     """A button that leads to Compare; to the first span of the error in Work while there is no judge to compare."""
-    if not loading.has_trace(link["trace"]):
+    if not listings.has_trace(link["trace"]):
         st.caption("This trace is not in the workspace.")
     elif is_judged():
         open_in_compare(link, key=key)
     else:
-        open_in_work(link_params(trace=link["trace"], span=loading.first_span(link.get("pair"))), key=key)
+        open_in_work(link_params(trace=link["trace"], span=listings.first_span(link.get("pair"))), key=key)
 
 
 LINKED = ("judge_model", "annotator", "error_id", "dimension")
 """The columns of a list that say where Compare shows a row."""
 
 
-def run_of(rater: object) -> int | None:
-    """The run in a rater's name: `checks run 2` is run 2."""
+def repeat_of(rater: object) -> int | None:
+    """The repeat in a rater's name: `checks repeat 2` is repeat 2."""
     number = str(rater).rpartition("repeat ")[2]
     return int(number) if number.isdigit() else None
 
 
 def compare_link(
-    choice: Choice,
+    filters: Filters,
     *,
     trace: str,
     judge_model: str | None = None,
@@ -1578,8 +1595,8 @@ def compare_link(
 
     An error of a majority opens under `person`, whose label it goes by.
     """
-    run = choice.repeat if repeat is None else repeat
-    shown = person if choice.reference in majority.REFERENCE_KINDS else choice.reference
+    run = filters.repeat if repeat is None else repeat
+    shown = person if filters.reference in majority.REFERENCE_KINDS else filters.reference
     named = dimension if dimension in DIMENSIONS else None
     return link_params(
         trace=trace,
@@ -1591,7 +1608,7 @@ def compare_link(
     )
 
 
-DRAW: dict[str, Callable[[Choice, Inputs], None]] = {
+DRAW: dict[str, Callable[[Filters, Inputs], None]] = {
     "Overview": overview,
     "Errors": errors_view,
     "Scores": scores_view,
@@ -1599,6 +1616,7 @@ DRAW: dict[str, Callable[[Choice, Inputs], None]] = {
     "Raters": raters_view,
     "A against B": versus_view,
     "Team": team_view,
+    "Benchmark": lambda _choice, _found: benchmark_view(),
 }
 
 page()

@@ -1,4 +1,4 @@
-"""One trace, a person's errors beside a judge's findings: what was caught, missed, extra; decided here."""
+"""One trace, a person's errors beside a judge's findings: what was caught, missed, unmatched; decided here."""
 
 from __future__ import annotations
 
@@ -7,35 +7,38 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import grants, loading
+from tracejury.app import grants, listings, options
 from tracejury.app.api.compare import PURPOSE
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import chosen_point
 from tracejury.app.components.comparison import comparison
 from tracejury.app.components.comparison.payload import pairs_payload
+from tracejury.app.components.drilldown import chosen_point
 from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.glossary import meanings
 from tracejury.app.painting import is_new, paint
-from tracejury.app.session import link_params, token, user, workspace
+from tracejury.app.session import link_params, must, token, user, workspace
 from tracejury.ingest.store import load, read_transaction
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, repeats_of, undecided
-from tracejury.judging.matching.pairs import Comparison, JudgedCell
+from tracejury.judging.matching.pairs import Comparison, JudgedCell, PairState
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
 from tracejury.judging.store.judge_models import versions_of
+from tracejury.judging.store.revisions import Revision
 
 KEY = "comparison"
 BIG = 2  # points between two scores from which the difference is marked
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 LANES = "chart-lanes"
+STATES: tuple[PairState, ...] = ("localized", "caught", "missed", "unmatched")
 
 
 def page() -> None:
-    loading.must("adjudicator")
+    must("adjudicator")
     layout.heading("Compare")
-    traces = loading.traces()
-    people = [str(name) for name in loading.people()["annotator"]]
-    judge_models = loading.judge_models()
+    traces = listings.traces()
+    people = [str(name) for name in options.people()["annotator"]]
+    judge_models = options.judge_models()
     if not why_empty(traces, people, judge_models):
         return
     side_by_side(traces, people, judge_models)
@@ -44,11 +47,13 @@ def page() -> None:
 def why_empty(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> bool:
     """Whether two sides are there; says what is missing and what brings it."""
     if traces.empty:
-        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
     elif not people:
-        st.info("No person has submitted a review yet. Label a trace on the Work page and submit it.")
+        st.info("No annotator has submitted a trace yet. Try: label a trace on the Work page and submit it.")
     elif not judge_models:
-        st.info("No judge has answered yet. Run `tracejury judge` (offline, no key needed), then `tracejury match`.")
+        st.info(
+            "No judge has given a verdict yet. Try: `tracejury judge` (offline, no key needed), then `tracejury match`."
+        )
     else:
         return True
     return False
@@ -59,13 +64,13 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
     trace_id, reference, judge_model, repeat = sides(traces, people, named_too(judge_models))
     with read_transaction(workspace().engine) as connection:
         if not may_see_judges(connection, annotator=user().name, role=user().role, trace_id=trace_id):
-            st.info("You are at work on this trace yourself, blind. Submit it first; then it can be compared.")
+            st.info("You are labelling this trace blind. Submit it before you compare it.")
             return
         found = compare_trace(
             connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat
         )
         decided = decided_revision(connection)
-    open_pairs = _undecided(loading.place(), loading.now_revision(), reference, judge_model, repeat)
+    open_pairs = _undecided(listings.place(), listings.now_revision(), reference, judge_model, repeat)
     if not any(isinstance(cell.outcome, Verdict) for cell in found.cells):
         not_judged(found, list(open_pairs))
         if found.cells:
@@ -115,16 +120,14 @@ def asked_pair(found: Comparison) -> str | None:
 
 
 def not_judged(found: Comparison, judged: list[str]) -> None:
-    """A trace this judge did not answer on: nothing there is missed, and nothing is caught."""
+    """Say why this judge has no verdict on the trace: no error counts as missed or caught."""
     failed = sorted({cell.outcome.state for cell in found.cells})
-    told = f"failed on this trace ({', '.join(failed)})" if failed else "has not judged this trace"
-    st.info(f"{plain(found.judge_model)} {told}: there is nothing to compare here.")
+    reason = f"failed on this trace ({', '.join(failed)})" if failed else "has not judged this trace"
+    st.info(f"{plain(found.judge_model)} {reason}. Nothing can be compared.")
     if judged:
-        st.caption(
-            f"{counted(len(judged), 'trace')} that {plain(found.reference)} labelled and this judge answered on."
-        )
+        st.caption(f"{counted(len(judged), 'trace')} that {plain(found.reference)} labelled and this judge judged.")
         st.button(
-            "Go to the first of them", key="to_judged", icon=":material/arrow_forward:",
+            "Go to the first trace", key="to_judged", icon=":material/arrow_forward:",
             on_click=_go_to, args=(judged[0],),
         )  # fmt: skip
 
@@ -146,10 +149,10 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
     """
     ids = [str(trace_id) for trace_id in traces["trace_id"]]
     names = dict(zip(ids, traces["name"].astype(str), strict=True))
-    usual = loading.usual_reference()
+    usual = options.usual_reference()
     both = _undecided(
-        loading.place(),
-        loading.now_revision(),
+        listings.place(),
+        listings.now_revision(),
         people[_asked("person", people, people.index(usual) if usual in people else 0)],
         judge_models[_asked("judge_model", judge_models, 0)],
         0,
@@ -191,11 +194,10 @@ def which_run(trace_id: str, judge_model: str) -> int:
 def goal_line(traces: pd.DataFrame, trace_id: str, found: Comparison) -> None:
     row = traces[traces["trace_id"] == trace_id].iloc[0]
     states = pd.Series([pair.state for pair in found.pairs], dtype="object").value_counts()
-    named = ["localized", "caught", "missed", "extra"]
-    named += ["not proposed yet"] if "not proposed yet" in states else []
+    named = [*STATES, *(["not proposed yet"] if "not proposed yet" in states else [])]
     tally = " · ".join(f"{int(states.get(state, 0))} {state}" for state in named)
     errors = len({pair.error.label_id for pair in found.pairs if pair.error is not None})
-    st.caption(f"{counted(errors, 'reference error')}: {tally}")
+    st.caption(f"{counted(errors, 'reference error')}: {tally}", help=meanings(("reference", *STATES)))
     if "not proposed yet" in states:
         st.caption("No matches are proposed for some of these. Try: `tracejury match`")
     if isinstance(row["goal"], str) and row["goal"]:
@@ -210,7 +212,7 @@ def lanes(marks: pd.DataFrame, *, spans: int) -> None:
     if not marks.empty:
         st.plotly_chart(
             charts.lanes(marks, spans=spans), key=LANES, config=CONFIG, on_select="rerun", selection_mode="points",
-            alt="Errors of both sides over the spans",
+            alt="Errors of the annotator and findings of the judge by span",
         )  # fmt: skip
 
 
@@ -223,7 +225,7 @@ def chosen_lane(marks: pd.DataFrame) -> str | None:
 def lane_marks(found: Comparison, text: TraceText) -> pd.DataFrame:
     """key, lane, seq, state, label, is_valid: a mark for each span of an error and each citation.
 
-    What names no span of the trace stands at the first one, marked as invalid.
+    What matches no span of the trace stands at the first one, marked as invalid.
     """
     place = {block.span_id: block.seq for block in text.blocks}
     rows = []
@@ -245,24 +247,26 @@ def progress(open_pairs: dict[str, int]) -> str:
     total, waiting = len(open_pairs), sum(count > 0 for count in open_pairs.values())
     return (
         f"{counted(sum(open_pairs.values()), 'pair')} undecided on {waiting} of {counted(total, 'compared trace')} "
-        "with findings. Keys: J/K next and previous pair · Y same error · N not the same · M match · "
-        "V valid new error · F false alarm · D duplicate · U next undecided."
+        "with findings. Keys: J next pair · K previous pair · Y same error · N different errors · M match · V valid "
+        "new error · F false alarm · D duplicate · U next undecided pair."
     )
 
 
 def scores_and_replies(found: Comparison) -> None:
     left, right = st.columns([2, 3], gap="medium")
     with left, st.container(border=True):
-        layout.title("Scores", "0 to 3. Differences of two points or more are marked.")
+        layout.title(
+            "Scores", f"0 to 3. Differences of two points or more are bold and vermilion.  \n{meanings(DIMENSIONS)}"
+        )
         table = score_table(found)
         if table.empty:
-            st.caption("Neither side scored a dimension of this trace.")
+            st.caption("Neither the annotator nor the judge scored a dimension of this trace.")
         else:
             st.dataframe(table.style.apply(_mark_big, axis=1).format(precision=0, na_rep="–"), hide_index=True)
     with right, st.container(border=True):
-        layout.title("What the judge wrote")
+        layout.title("Judge's answers")
         if not found.cells:
-            st.caption("This judge has no answer on this trace.")
+            st.caption("This judge has no verdict on this trace.")
         for cell in found.cells:
             reply(cell)
 
@@ -283,7 +287,7 @@ def score_table(found: Comparison) -> pd.DataFrame:
         said = "not scored" if score is None else ("not applicable" if score.not_applicable else "scored")
         change = None if given is None or model is None else model - given
         rows.append((dimension, given, model, change, said, state))
-    columns = ["dimension", "reference", "judge", "judge − reference", "reference says", "judge says"]
+    columns = ["dimension", "reference", "judge", "judge − reference", "reference outcome", "judge outcome"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:4], "Float64"))
 
 
@@ -310,11 +314,11 @@ def reply(cell: JudgedCell) -> None:
         call = outcome.call
         st.caption("Raw reply")
         if call.raw_reply is None:
-            st.text("none kept")
+            st.text("no reply stored")
         else:
             st.code(call.raw_reply, language=None, wrap_lines=True, height=280)
         if call.reasoning is not None:
-            st.caption("Reasoning beside the answer")
+            st.caption("Reasoning of the model")
             st.code(call.reasoning, language=None, wrap_lines=True, height=280)
 
 
@@ -360,7 +364,7 @@ def _mark_big(row: pd.Series) -> list[str]:
 
 
 @st.cache_data(show_spinner=False, max_entries=8)
-def _undecided(place: str, now: loading.Revision, reference: str, judge_model: str, repeat: int) -> dict[str, int]:
+def _undecided(place: str, now: Revision, reference: str, judge_model: str, repeat: int) -> dict[str, int]:
     with read_transaction(workspace().engine) as connection:
         return undecided(connection, reference=reference, judge_model=judge_model, repeat=repeat)
 
@@ -373,7 +377,7 @@ def _reading(place: str, trace_id: str) -> TraceText:
 
 def reading_of(trace_id: str) -> TraceText:
     """The text of a trace; a stored trace never changes."""
-    return _reading(loading.place(), trace_id)
+    return _reading(listings.place(), trace_id)
 
 
 page()

@@ -9,19 +9,21 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection
 
-from tracejury.app import loading
+from tracejury.app import listings, options
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import chosen_point, listing, open_in_compare, open_in_work
+from tracejury.app.components.data_table import chosen_cell, chosen_row, data_table
+from tracejury.app.components.drilldown import chosen_point, listing, open_in_compare, open_in_work
 from tracejury.app.components.figures import FEW_NOTE, counted, greyed, interval_text, is_dark, plain
-from tracejury.app.components.sheet import chosen_cell, chosen_row, sheet
+from tracejury.app.components.glossary import meanings
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
-from tracejury.app.session import link_params, workspace
+from tracejury.app.session import link_params, must, workspace
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.intervals import wilson_bounds
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports import exploring
+from tracejury.judging.store.revisions import Revision
 
 OFFERED = 500  # errors to choose from: a browser holds no list of thousands
 PAGE = 1_000  # rows of the list in the browser at once
@@ -36,16 +38,16 @@ NOBODY = "nobody"
 
 
 def page() -> None:
-    loading.must("researcher")
-    layout.heading("Explore", beside=lambda: loading.saved_views_menu("explore"))
-    traces = loading.traces()
+    must("researcher")
+    layout.heading("Explore", beside=lambda: options.saved_views_menu("explore"))
+    traces = listings.traces()
     if traces.empty:
-        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
         return
-    own = loading.blind_to_me() & set(traces["trace_id"])
+    own = listings.blind_to_me() & set(traces["trace_id"])
     known = exploring.without_opinions(known_now(), own)
     query = st.text_input(
-        "Search", key="q", placeholder="Words in any span: all of them must stand in it", icon=":material/search:",
+        "Search", key="q", placeholder="Search spans: a span must contain all words", icon=":material/search:",
         label_visibility="collapsed", bind="query-params", persist_state="session",
     )  # fmt: skip
     kept = faceted(known)
@@ -53,8 +55,8 @@ def page() -> None:
         kept = searched(kept, str(query))
     if own:
         st.info(
-            f"Hidden here, and left out of the figures below: what others and judges said of "
-            f"{counted(len(own), 'trace')} that you are at work on yourself, blind. It shows once you have submitted."
+            f"Hidden here and excluded from the charts below: labels of other annotators and verdicts of judges on "
+            f"{counted(len(own), 'trace')} that you are labelling blind. They appear after you submit."
         )
     listed(kept, len(known))
     paint("explore")
@@ -67,22 +69,22 @@ def page() -> None:
 
 def known_now() -> pd.DataFrame:
     """The traces and what people and judges said of them."""
-    return _known(loading.place(), loading.now_revision())
+    return _known(listings.place(), listings.now_revision())
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _known(place: str, now: loading.Revision) -> pd.DataFrame:
+def _known(place: str, now: Revision) -> pd.DataFrame:
     errors = errors_now()
     with read_transaction(workspace().engine) as connection:
-        return exploring.with_opinions(loading.traces(), exploring.opinions(connection, errors))
+        return exploring.with_opinions(listings.traces(), exploring.opinions(connection, errors))
 
 
 def errors_now() -> pd.DataFrame:
-    return _errors(loading.place(), _revision(exploring.labels_revision))
+    return _errors(listings.place(), _revision(exploring.labels_revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _errors(place: str, now: loading.Revision) -> pd.DataFrame:
+def _errors(place: str, now: Revision) -> pd.DataFrame:
     with read_transaction(workspace().engine) as connection:
         return exploring.complete_errors(connection)
 
@@ -90,35 +92,35 @@ def _errors(place: str, now: loading.Revision) -> pd.DataFrame:
 def places_now() -> list[pd.DataFrame]:
     """Of findings, of errors."""
     return [
-        _finding_places(loading.place(), _revision(exploring.findings_revision)),
-        _error_places(loading.place(), _revision(exploring.labels_revision)),
+        _finding_places(listings.place(), _revision(exploring.findings_revision)),
+        _error_places(listings.place(), _revision(exploring.labels_revision)),
     ]
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _finding_places(place: str, now: loading.Revision) -> pd.DataFrame:
+def _finding_places(place: str, now: Revision) -> pd.DataFrame:
     with read_transaction(workspace().engine) as connection:
         return exploring.finding_places(connection)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _error_places(place: str, now: loading.Revision) -> pd.DataFrame:
+def _error_places(place: str, now: Revision) -> pd.DataFrame:
     errors = errors_now()
     with read_transaction(workspace().engine) as connection:
         return exploring.error_places(connection, errors)
 
 
 def tools_now() -> pd.DataFrame:
-    return _tools(loading.place(), _revision(exploring.spans_revision))
+    return _tools(listings.place(), _revision(exploring.spans_revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _tools(place: str, now: loading.Revision) -> pd.DataFrame:
+def _tools(place: str, now: Revision) -> pd.DataFrame:
     with read_transaction(workspace().engine) as connection:
         return exploring.tools(connection)
 
 
-def _revision(of: Callable[[Connection], loading.Revision]) -> loading.Revision:
+def _revision(of: Callable[[Connection], Revision]) -> Revision:
     with read_transaction(workspace().engine) as connection:
         return of(connection)
 
@@ -153,10 +155,10 @@ def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
     found = found[found["trace_id"].isin(kept["trace_id"])].reset_index(drop=True)
     more = f", among the first {exploring.HITS:,} found" if len(found) >= exploring.HITS else ""
     with st.container(border=True):
-        layout.title(f"{counted(len(found), 'span')} with all the words{more}")
+        layout.title(f"{counted(len(found), 'span')} with all words{more}")
         if found.empty:
             st.caption(
-                "No span of these traces holds all the words. Words are matched whole, the last by its beginning."
+                "No span of these traces contains all words. Words match whole; the last word matches by its beginning."
             )
         else:
             event = st.dataframe(
@@ -180,7 +182,7 @@ def listed(kept: pd.DataFrame, total: int) -> None:
     with st.container(border=True):
         layout.title(f"{len(kept):,} of {counted(total, 'trace')}")
         if kept.empty:
-            st.caption("No trace fits. Take a filter away.")
+            st.caption("No trace matches. Try: remove a filter.")
             return
         pages = -(-len(kept) // PAGE)
         place = int(st.pagination(pages, key="list_page") or 1) - 1 if pages > 1 else 0
@@ -196,27 +198,32 @@ def listed(kept: pd.DataFrame, total: int) -> None:
             column_config={
                 "trace_id": st.column_config.TextColumn("trace", pinned=True, width=150),
                 "name": st.column_config.TextColumn("name", width=130),
-                "goal": st.column_config.TextColumn("goal", width=200, help="What the user asked"),
+                "goal": st.column_config.TextColumn("goal", width=200, help="Task that the user gave to the agent"),
                 "status": st.column_config.TextColumn(
-                    "status", help="Of the whole run; UNSET: the source does not say whether it failed"
+                    "status",
+                    help="Status of the whole trace; UNSET: the source does not record whether the agent failed",
                 ),
                 "error_spans": st.column_config.NumberColumn("failed spans", help="Spans whose status is ERROR"),
-                "errors": st.column_config.NumberColumn("labelled errors", help="By all people, without drafts"),
-                "lowest_score": st.column_config.NumberColumn(
-                    "lowest score", help="The worst that a judge gave in any dimension and run, 0 to 3"
+                "errors": st.column_config.NumberColumn(
+                    "labelled errors", help="Errors of all annotators, without drafts"
                 ),
-                "labelled_by": st.column_config.TextColumn("labelled by", help="Who has submitted it"),
+                "lowest_score": st.column_config.NumberColumn(
+                    "lowest score", help="Lowest score of any judge in any dimension and repeat, 0 to 3"
+                ),
+                "labelled_by": st.column_config.TextColumn("labelled by", help="Annotators who submitted the trace"),
                 "judge_states": st.column_config.TextColumn(
-                    "judge states", help="scored, not applicable, still to come, or how a judgement failed"
+                    "judge states", help="States of the cells: scored, not applicable, pending, or the kind of failure"
                 ),
                 "total_tokens": st.column_config.NumberColumn("tokens", format="localized"),
                 "duration_s": st.column_config.NumberColumn("seconds", format="%.1f"),
-                "warning_count": st.column_config.NumberColumn("warnings", help="Doubts noted while it was read"),
+                "warning_count": st.column_config.NumberColumn(
+                    "warnings", help="Problems noted when the trace was read"
+                ),
             },
         )
         row = chosen_row(event, len(shown))
         if row is None:
-            st.caption("Choose a row to open its trace.")
+            st.caption("Select a row to open its trace.")
             return
         open_trace(str(shown["trace_id"].iloc[row]))
 
@@ -269,22 +276,22 @@ def cards(places: pd.DataFrame, tools: pd.DataFrame, errors: pd.DataFrame, kept:
 
 def places_card(places: pd.DataFrame) -> list[Any] | None:
     """The bar that is chosen: side, part of the run, the part in words."""
-    layout.title("Where errors start", "First span of each error, as a share of the run.")
+    layout.title("Where errors start", "Position of the first span of each error, as a share of the trace.")
     if places.empty:
-        st.caption("No error or finding names a span of these traces.")
+        st.caption("No error or finding cites a span of these traces.")
         return None
     event = st.plotly_chart(
         charts.place_bars(places, places=exploring.PLACES), key="chart-positions", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Positions of errors",
     )  # fmt: skip
-    st.caption("Click a bar for its errors.")
+    st.caption("Click a bar to list its errors.")
     return chosen_point(event)
 
 
 def tools_card(tools: pd.DataFrame) -> tuple[int, str] | None:
     """The cell that is chosen: row and column."""
     layout.title(
-        "Which tools fail",
+        "Failures by tool",
         "Tool calls by name; failed: the span's status is ERROR. Wilson's 95 % interval of the share. " + FEW_NOTE,
     )
     if tools.empty:
@@ -300,7 +307,7 @@ def tools_card(tools: pd.DataFrame) -> tuple[int, str] | None:
         greyed(shown, few), hide_index=True, height=min(38 + 35 * len(shown), 318), key="tools", on_select="rerun",
         selection_mode="single-cell", column_config=TOOL_COLUMNS, alt="Failures by tool",
     )  # fmt: skip
-    st.caption("Click a row for its calls, the number that failed for those.")
+    st.caption("Click a row to list its calls; click its failed calls to list only those.")
     return chosen_cell(event, len(tools))
 
 
@@ -315,17 +322,21 @@ TOOL_COLUMNS = {
 
 def together_card(errors: pd.DataFrame) -> list[Any] | None:
     """The square that is chosen: both dimensions."""
-    layout.title("Dimensions that occur together", "Human errors that carry both; the diagonal counts each dimension.")
+    layout.title(
+        "Dimensions that occur together",
+        "Annotators' errors with both dimensions; the diagonal counts the errors of each dimension.  \n"
+        + meanings(DIMENSIONS),
+    )
     pairs = exploring.together(errors)
     if pairs.empty:
-        st.caption("No person labelled an error on these traces.")
+        st.caption("No annotator labelled an error on these traces.")
         return None
     order = [d for d in DIMENSIONS if d in set(pairs["a"])]
     event = st.plotly_chart(
         charts.pair_grid(pairs, order=order, is_dark=is_dark()), key="chart-together", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Dimensions that occur together",
     )  # fmt: skip
-    st.caption("Click a square for its errors.")
+    st.caption("Click a square to list its errors.")
     return chosen_point(event)
 
 
@@ -334,7 +345,7 @@ def together_card(errors: pd.DataFrame) -> list[Any] | None:
 
 def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
     layout.title(
-        f"{'People’s errors' if side == 'reference' else 'Findings of judges'} that start at {part} of the run"
+        f"{'Annotators’ errors' if side == 'annotator' else 'Findings of judges'} that start at {part} of the trace"
     )
     with read_transaction(workspace().engine) as connection:
         found = (
@@ -414,7 +425,7 @@ def open_there(row: Mapping[str, Any], beside: Mapping[str, str], *, key: str) -
 def similar(errors: pd.DataFrame) -> None:
     layout.title(
         "Similar errors",
-        "By the words of their descriptions (TF-IDF of character n-grams, cosine)"
+        "Similarity of the descriptions (TF-IDF of character n-grams, cosine)"
         + (f", of the {exploring.COMPARED:,} that share most." if len(errors) > exploring.COMPARED else "."),
     )
     by_id: dict[str, Any] = {str(error.label_id): error for error in errors[:OFFERED].itertuples()}
@@ -426,19 +437,21 @@ def similar(errors: pd.DataFrame) -> None:
 
     chosen = st.selectbox(
         "Error", list(by_id), index=None, format_func=name, key="similar_to", label_visibility="collapsed",
-        placeholder="Choose an error to see those like it",
+        placeholder="Select an error to list similar errors",
     )  # fmt: skip
     if len(errors) > OFFERED:
-        st.caption(f"The first {OFFERED:,} of {len(errors):,} errors are offered: filter the traces for others.")
+        st.caption(
+            f"The first {OFFERED:,} of {len(errors):,} errors are listed. Try: filter the traces to reach other errors."
+        )
     if chosen is None:
         return
     table = open_to_me(exploring.alike(errors, str(chosen)))
     if table.empty:
-        st.caption("No other error has words in common with this one.")
+        st.caption("No other error shares words with this one.")
         return
-    row = sheet(table, most=7, key="alike", is_chosen=True)
+    row = data_table(table, most=7, key="alike", is_chosen=True)
     if row is None:
-        st.caption(f"The {len(table)} most alike; likeness 0 to 1. Choose a row to open it.")
+        st.caption(f"The {len(table)} most alike; similarity 0 to 1. Select a row to open it.")
         return
     one = table.iloc[row]
     link = link_params(trace=str(one["trace_id"]), person=str(one["annotator"]), pair=str(one["label_id"]))

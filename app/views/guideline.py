@@ -6,6 +6,7 @@ import streamlit as st
 
 from tracejury.app.components import layout
 from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.glossary import meanings
 from tracejury.app.components.markdown import without_images
 from tracejury.app.components.rater_charts import calibration_bars
 from tracejury.app.session import link_params, user, workspace
@@ -15,7 +16,7 @@ from tracejury.judging.judges.rubric import rubrics
 from tracejury.judging.labels import guidelines
 from tracejury.judging.labels.guidelines import GENERAL, PARTS, Guideline, GuidelineError
 from tracejury.judging.queues import queue_store as queue
-from tracejury.judging.records import ErrorLabel
+from tracejury.judging.records import DIMENSIONS, ErrorLabel
 
 VIEWS = ("Read", "Changes", "Practice")
 WRITE = "Write"
@@ -52,7 +53,7 @@ def asked_version(known: list[Guideline]) -> int | None:
 
 def read(known: list[Guideline], wanted: int | None, waiting: int | None) -> None:
     if not known:
-        st.info("No guideline has been published. The rubrics beside each score say what is meant.")
+        st.info("No guideline has been published. The rubric beside each score explains the dimension.")
         return
     shown = next((one for one in known if one.version == wanted), known[0])
     older = "" if shown is known[0] else f" The newest is version {known[0].version}."
@@ -85,7 +86,7 @@ def title_of(part: str) -> str:
 
 def changes(known: list[Guideline]) -> None:
     if len(known) < 2:
-        st.info("There is nothing to compare before a second version is published.")
+        st.info("Only one version is published, so there is nothing to compare.")
         return
     versions = [one.version for one in known]
     with st.container(horizontal=True):
@@ -94,7 +95,7 @@ def changes(known: list[Guideline]) -> None:
     by_version = {one.version: one for one in known}
     found = guidelines.diff(by_version[old], by_version[new])
     if not found:
-        st.caption("The two versions say the same.")
+        st.caption("The two versions are identical.")
     signs = {"same": " ", "added": "+", "removed": "-"}
     for part, lines in found.items():
         layout.title(title_of(part))
@@ -110,31 +111,41 @@ def practise() -> None:
         states = {row.queue_key: queue.progress(connection, row.queue_key, user().name) for row in sets}
         found = practice.practised(connection, user().name)
     if not sets:
-        st.info("There is no practice set. An administrator makes one as a queue marked “practice”.")
+        st.info("There is no practice queue. Try: ask an administrator to create a queue marked “Practice”.")
         return
     for row in sets:
         state = states[row.queue_key]
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(f"{row.name}: {state.done} of {state.total} done")
-            if state.done < state.total and st.button("Practise", key=f"practise-{row.queue_key}"):
+            if state.done < state.total and st.button("Start practice", key=f"practise-{row.queue_key}"):
                 st.switch_page("views/work.py", query_params=link_params(queue=str(row.queue_key)))
     if not found:
-        st.caption("After you submit a practice trace, the right answers stand here beside yours.")
+        st.caption("After you submit a practice trace, this page shows the correct answers beside yours.")
         return
     table = practice.calibration(found)
     if not table.empty:
-        layout.title("Your scores beside the right ones", "Means over the practice traces that both scored.")
-        st.plotly_chart(calibration_bars(table), key="calibration", alt="Own and right mean score by dimension")
+        layout.title(
+            "Your scores and the correct scores",
+            "Mean scores over the practice traces that you submitted.  \n" + meanings(DIMENSIONS),
+        )
+        st.plotly_chart(
+            calibration_bars(table), key="calibration", alt="Your mean score and the correct mean score by dimension"
+        )
         st.dataframe(
-            table.rename(columns={"own": "your mean", "gold": "right mean", "exact": "share exact"}), hide_index=True
+            table.rename(columns={"own": "your mean", "gold": "correct mean", "exact": "exact matches"}),
+            hide_index=True,
         )
     for one in found:
         feedback(one)
 
 
 def feedback(found: practice.Feedback) -> None:
-    label = f"{found.trace_id[:12]}: {len(found.caught)} caught, {len(found.missed)} missed, {len(found.extra)} extra"
+    label = (
+        f"{found.trace_id[:12]}: {len(found.caught)} caught, {len(found.missed)} missed, "
+        f"{len(found.unmatched)} unmatched"
+    )
     with st.expander(plain(label)):
+        st.caption("Your labels beside the correct labels", help=meanings(("caught", "missed", "unmatched")))
         rows = [
             {"dimension": key, "you": shown(found.own_scores, key), "right": shown(found.gold_scores, key)}
             for key in sorted(found.own_scores.keys() | found.gold_scores.keys())
@@ -143,11 +154,11 @@ def feedback(found: practice.Feedback) -> None:
         for own, right in found.caught:
             error("Caught", own)
             if (own.impact, set(own.dimensions)) != (right.impact, set(right.dimensions)):
-                error("it should read", right)
+                error("correct label", right)
         for one in found.missed:
             error("Missed", one)
-        for one in found.extra:
-            error("Extra", one)
+        for one in found.unmatched:
+            error("Unmatched", one)
 
 
 def shown(scores: object, key: str) -> str:
@@ -170,40 +181,40 @@ def error(state: str, label: ErrorLabel) -> None:
 def write(known: list[Guideline]) -> None:
     before = known[0].body if known else starting_point()
     st.caption(
-        "Markdown. Put examples under a heading “Examples”, each with the words of a trace as a quotation. Images are "
-        "not loaded. Publishing makes a new version; everyone must acknowledge it before they go on."
+        "Write Markdown. Put examples under a heading “Examples”, each with text of a trace as a quotation. Images "
+        "are not loaded. Publishing creates a new version, which every annotator must acknowledge before continuing."
     )
     with st.form("guideline_form"):
         body = {
             part: st.text_area(title_of(part), before.get(part, ""), height=160, key=f"part-{part}") for part in PARTS
         }
-        note = st.text_input("What changed", key="guideline_note")
+        note = st.text_input("Changes", key="guideline_note")
         if st.form_submit_button("Publish", type="primary"):
             publish(body, note)
 
 
 def publish(body: dict[str, str], note: str) -> None:
     if not user().may("admin"):
-        st.error("Only an administrator publishes a guideline.")
+        st.error("Only an administrator may publish a guideline.")
         return
     try:
         with write_transaction(workspace().engine) as connection:
             version = guidelines.publish(connection, body, author=user().name, note=note)
     except GuidelineError as problem:
-        st.error(f"Not published: {problem}.")
+        st.error(plain(f"Not published: {problem}."))
         return
     st.success(f"Version {version} is published.")
 
 
 def starting_point() -> dict[str, str]:
     """What a first guideline may begin with: the rubrics' own words."""
-    made = {GENERAL: "Read the whole trace before you score it. Label every error that a reader should know of."}
+    made = {GENERAL: "Read the whole trace before you score it. Label every error that a reader should know about."}
     for key, rubric in rubrics(workspace().home).items():
         if key in PARTS and rubric.anchors is not None:
             anchors = rubric.anchors
             made[key] = (
                 f"{rubric.annotator}\n\n- **3**: {anchors.full}\n- **1–2**: {anchors.middle}\n- **0**: {anchors.none}"
-                "\n\n### Examples\n\n> (the words of a trace)"
+                "\n\n### Examples\n\n> (text of a trace)"
             )
     return made
 

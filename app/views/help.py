@@ -25,9 +25,9 @@ TOPICS = {
 def page() -> None:
     layout.heading("Help")
     user()
-    held = {key: title for key, title in TOPICS.items() if topic_file(key).is_file()}
+    topics = {key: title for key, title in TOPICS.items() if topic_file(key).is_file()}
     topic = st.segmented_control(
-        "Topic", list(held), format_func=held.__getitem__, default="annotator", required=True, key="help_topic",
+        "Topic", list(topics), format_func=topics.__getitem__, default="annotator", required=True, key="help_topic",
         label_visibility="collapsed", bind="query-params",
     )  # fmt: skip
     st.markdown(without_title(topic_file(str(topic)).read_text(encoding="utf-8")))

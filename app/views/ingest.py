@@ -7,41 +7,47 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import loading
+from tracejury.app import listings
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import chosen_point, listing, open_in_explore, open_in_work
-from tracejury.app.components.figures import counted
-from tracejury.app.components.sheet import sheet
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.drilldown import chosen_point, listing, open_in_explore, open_in_work
+from tracejury.app.components.figures import counted, plain
 from tracejury.app.preflight import Preflight, inspect, storable
-from tracejury.app.session import link_params, workspace
+from tracejury.app.session import link_params, must, user, workspace
+from tracejury.app.views.admin_forms.removal import remove_form
 from tracejury.ingest.batch import Report, store
 from tracejury.ingest.conventions.mapped import maps_of, using
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Rejected
 from tracejury.judging.labels.recorded_evaluations import keep_recorded_evaluations
+from tracejury.judging.removal import unanchored_now
+from tracejury.judging.store import WorkspaceError
+from tracejury.judging.store.backup import back_up_first
+from tracejury.judging.store.revisions import Revision
 
 SHOWN = 50  # warnings
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 
 
 def page() -> None:
-    loading.must("researcher")
+    must("researcher")
     layout.heading("Ingest")
     known = ", ".join(reader.NAME for reader in READERS)
     st.caption(
-        f"Formats are recognised by content: {known}. Archives, .gz and .zst are opened; many files at once are fine."
+        f"Formats are recognised by content: {known}. Archives, .gz and .zst are unpacked; you can drop several "
+        f"files at once."
     )
     files = st.file_uploader(
         "Trace files", accept_multiple_files=True, key="uploads", label_visibility="collapsed",
-        help="Nothing is stored before you say so.",
+        help="Nothing is stored until you choose Store.",
     )  # fmt: skip
     told_last_time()
     if not files:
         here()
         return
     inputs = named([(file.name, file.getvalue()) for file in files])
-    with st.spinner("Reading, storing nothing yet", show_time=True):
+    with st.spinner("Reading files; nothing is stored yet", show_time=True):
         found = looked_at(tuple(file.file_id for file in files), inputs)
     report(found)
     commit(found, inputs)
@@ -61,7 +67,7 @@ def named(files: list[tuple[str, bytes]]) -> dict[str, bytes]:
 
 def looked_at(ids: tuple[str, ...], inputs: Mapping[str, bytes]) -> Preflight:
     """The report on these uploads, made again only when the uploads or the workspace change."""
-    key = (ids, loading.now_revision())
+    key = (ids, listings.now_revision())
     held = st.session_state.get("preflight")
     if held is None or held[0] != key:
         with using(maps_of(workspace().home)), read_transaction(workspace().engine) as connection:
@@ -74,32 +80,45 @@ def report(found: Preflight) -> None:
     states = found.traces["state"].value_counts()
     new = found.traces[found.traces["state"] == "new"]
     with st.container(horizontal=True, key="preflight-figures"):
-        st.metric("New traces", f"{found.new:,}", border=True, help="These would be stored.")
-        st.metric("Spans in them", f"{int(new['spans'].sum()):,}", border=True)
+        st.metric("New traces", f"{found.new:,}", border=True, help="Traces that will be stored.")
+        st.metric("Spans in new traces", f"{int(new['spans'].sum()):,}", border=True)
         st.metric(
-            "There already", f"{int(states.get('there already', 0)):,}", border=True, help="Same id, same content."
+            "Already stored",
+            f"{int(states.get('already stored', 0)):,}",
+            border=True,
+            help="Traces with the same id and the same content.",
         )
         st.metric(
             "Changed", f"{int(states.get('changed', 0)):,}", border=True,
-            help="Same id, other content: joined where it adds to what is there, refused where it contradicts.",
+            help="Same id, other content: joined where it adds to what is there, else refused unless you replace it.",
         )  # fmt: skip
         st.metric(
             "Not fully readable", f"{found.unread:,}", border=True,
             help="Traces with model calls without messages or tool calls without text: their warnings say where the "
             "text is. A map of your own (ingest --map) tells which attribute holds what.",
         )  # fmt: skip
-        st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with doubts are stored.")
-        st.metric("Rejected", f"{len(found.rejected):,}", border=True, help="Named below with place and remedy.")
+        st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with warnings are stored.")
+        st.metric(
+            "Rejected",
+            f"{len(found.rejected):,}",
+            border=True,
+            help="Files and traces that cannot be stored; each is listed below with its place and remedy.",
+        )
 
 
 def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        more = "Join what completes stored traces" if found.late else "Nothing new to store"
-        label = f"Store {counted(found.new, 'trace')}" if found.new else more
-        is_idle = not found.new and not found.late
+        replaces = found.changed > 0 and st.toggle(
+            f"Replace {counted(found.changed, 'changed trace')}", key="replace",
+            help="Backed up first. Labels stay; those on spans that are gone are listed.",
+        )  # fmt: skip
+        count = found.new + (found.changed if replaces else 0)
+        more = "Join what completes stored traces" if found.late else "No new traces to store"
+        label = f"Store {counted(count, 'trace')}" if count else more
+        is_idle = not count and not found.late
         wanted = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
         redact = st.toggle(
-            "Mask secrets first", key="redact", help="Keys and tokens are masked before anything is kept."
+            "Mask secrets first", key="redact", help="Masks API keys and tokens before anything is stored."
         )
     if not wanted:
         return
@@ -110,31 +129,49 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
         done = so_far.traces + so_far.duplicates + len(so_far.completed)
         bar.progress(min(done / total, 1.0), text=f"{counted(done, 'trace')} of {total:,}")
 
-    with using(maps_of(workspace().home)):
-        made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
+    try:
+        if replaces:
+            back_up_first(workspace(), "before-replacement")
+        with using(maps_of(workspace().home)):
+            made = store(workspace().engine, storable(inputs), redact=redact, replace=replaces, progress=show)
+    except WorkspaceError as error:
+        st.error(plain(f"Nothing was stored: {error}"))
+        return
     if made.evaluated:
         keep_recorded_evaluations(workspace().engine, made.evaluated)
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
-        f"{counted(made.duplicates, 'duplicate')} left as they were, {len(made.rejected):,} rejected."
+        f"{counted(made.duplicates, 'duplicate')} skipped, {len(made.rejected):,} rejected."
         + "".join(f"\n\n{line}" for line in (*made.completed, *made.waiting))
+        + after_replacement(made)
     )
     st.rerun()
+
+
+def after_replacement(made: Report) -> str:
+    """What is to be said of traces that took the place of others, and of labels that lost their span."""
+    if not made.replaced:
+        return ""
+    told = f" {counted(len(made.replaced), 'trace')} took the place of other content."
+    lost = unanchored_now(workspace(), made.replaced)
+    named = ", ".join(f"{one.label_id} of {one.annotator} on {one.trace_id}" for one in lost[:SHOWN])
+    return f"{told} Labels on spans that are not there now ({len(lost)}): {named}." if lost else told
 
 
 def told_last_time() -> None:
     told = st.session_state.pop("stored", None)
     if told is not None:
-        st.success(told, icon=":material/check:")
+        st.success(plain(told), icon=":material/check:")
 
 
 def details(found: Preflight) -> None:
     if found.rejected:
         with st.container(border=True):
             layout.title(
-                f"{len(found.rejected):,} rejected", "Each with where it stands and what helps; the rest goes on."
+                f"{len(found.rejected):,} rejected",
+                "Each row names the place and the remedy; all other traces are stored.",
             )
-            sheet(rejected_table(found.rejected), most=8)
+            data_table(rejected_table(found.rejected), most=8)
     if found.traces.empty:
         return
     with st.container(border=True):
@@ -148,7 +185,7 @@ def details(found: Preflight) -> None:
                 "llm_spans": st.column_config.NumberColumn("LLM spans"),
                 "tool_spans": st.column_config.NumberColumn("tool spans"),
                 "unknown_spans": st.column_config.NumberColumn(
-                    "unknown kind", help="Spans whose kind no dialect knows"
+                    "unknown kind", help="Spans whose kind no dialect recognises"
                 ),
                 "no_times": st.column_config.NumberColumn("without times"),
                 "orphans": st.column_config.NumberColumn("orphans", help="Spans whose parent is not in the trace"),
@@ -158,7 +195,7 @@ def details(found: Preflight) -> None:
         with st.container(border=True):
             layout.title("Warnings by kind")
             counts = pd.DataFrame(found.warnings.most_common(), columns=["warning", "count"])
-            sheet(counts, most=8)
+            data_table(counts, most=8)
             with st.expander(f"The first {min(SHOWN, len(found.warning_texts))} in full", key="warnings-full"):
                 st.code("\n".join(found.warning_texts[:SHOWN]), language=None, wrap_lines=True, height=240)
     sizes(found.traces)
@@ -168,7 +205,7 @@ def details(found: Preflight) -> None:
 def sizes(traces: pd.DataFrame) -> None:
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
-        layout.title("What a judge reads", "Characters; what repeats is read once, so the text shrinks.")
+        layout.title("Judge's view", "Characters of a trace before and after repeated text is removed.")
         measured = traces.dropna(subset=["judge_text"])
         before, after = int(measured["text"].sum()), int(measured["judge_text"].sum())
         largest = measured.sort_values("text", ascending=False).head(12)
@@ -187,7 +224,7 @@ def sizes(traces: pd.DataFrame) -> None:
         less = f", {1 - after / before:.0%} less" if before > after > 0 else ""
         shown_part = "" if len(largest) == len(measured) else f" The largest {len(largest)} are shown."
         of = "" if len(measured) == len(traces) else f" (the first {len(measured):,} traces)"
-        st.caption(f"{before:,} characters become {after:,}{less}{of}.{shown_part} Click a bar for its trace.")
+        st.caption(f"{before:,} characters become {after:,}{less}{of}.{shown_part} Click a bar to open its trace.")
         point = chosen_point(event)
         if point is not None:
             behind_upload(traces[traces["trace_id"] == point[0]], key="behind-sizes")
@@ -199,7 +236,7 @@ def sizes(traces: pd.DataFrame) -> None:
         )
         point = chosen_point(event)
         if point is None:
-            st.caption("Click a bar for its traces.")
+            st.caption("Click a bar to list its traces.")
         else:
             behind_upload(traces[traces["spans"].between(int(point[0]), int(point[1]))], key="behind-spans")
 
@@ -209,10 +246,10 @@ def behind_upload(rows: pd.DataFrame, *, key: str) -> None:
     row = listing(rows[["trace_id", "state", "spans", "text", "judge_text", "warnings", "file"]], key=key)
     if row is None:
         return
-    if loading.has_trace(str(row["trace_id"])):
+    if listings.has_trace(str(row["trace_id"])):
         open_in_work(link_params(trace=str(row["trace_id"])), key=f"{key}-open")
     else:
-        st.caption("It can be read once it is stored.")
+        st.caption("You can open the trace after it is stored.")
 
 
 def rejected_table(rejected: list[Rejected]) -> pd.DataFrame:
@@ -222,9 +259,9 @@ def rejected_table(rejected: list[Rejected]) -> pd.DataFrame:
 
 def here() -> None:
     """What is in the workspace already."""
-    traces = loading.traces()
+    traces = listings.traces()
     if traces.empty:
-        st.info("The workspace is empty. Drop trace files above; the samples under data/samples are a good start.")
+        st.info("This workspace holds no traces. Try: drop trace files above, for example those in data/samples.")
         return
     last = traces["ingested_at"].max()
     total = f"{counted(len(traces), 'trace')}, {counted(int(traces['spans'].sum()), 'span')}"
@@ -234,10 +271,11 @@ def here() -> None:
             traces=("trace_id", "size"), spans=("spans", "sum"), warnings=("warning_count", "sum")
         )
         table = table.reset_index()
-        row = sheet(table, width="content", key="formats", is_chosen=True)
-        st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Choose a row for its traces.")
+        row = data_table(table, width="content", key="formats", is_chosen=True)
+        st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Select a row to list its traces.")
         if row is not None:
             open_in_explore(link_params(facet_format=str(table["format"].iloc[row])), key="formats-open")
+        removal_of([str(trace_id) for trace_id in traces["trace_id"]])
         doubted = traces[traces["warning_count"] > 0]
         if len(doubted):
             told = counted(int(doubted["warning_count"].sum()), "warning")
@@ -246,8 +284,20 @@ def here() -> None:
                     noted([str(trace_id) for trace_id in doubted["trace_id"]])
 
 
+def removal_of(trace_ids: Sequence[str]) -> None:
+    """The way to take traces out, folded away."""
+    with st.expander("Remove traces", key="removal", on_change="rerun") as opened:
+        if not opened.open:
+            return
+        me = user()
+        done = remove_form(workspace(), trace_ids, by=me.name, may_delete_labels=me.may("admin"))
+        if done is not None:
+            st.session_state["stored"] = done
+            st.rerun()
+
+
 @st.cache_data(show_spinner=False, max_entries=2)
-def _warnings(place: str, now: loading.Revision, trace_ids: tuple[str, ...]) -> list[tuple[str, str]]:
+def _warnings(place: str, now: Revision, trace_ids: tuple[str, ...]) -> list[tuple[str, str]]:
     """Trace and warning: what readers noted of these traces."""
     with read_transaction(workspace().engine) as connection:
         found = [load(connection, trace_id, with_logs=False) for trace_id in trace_ids]
@@ -256,10 +306,12 @@ def _warnings(place: str, now: loading.Revision, trace_ids: tuple[str, ...]) -> 
 
 def noted(trace_ids: Sequence[str]) -> None:
     """What readers noted of stored traces, and the way to each of these."""
-    rows = _warnings(loading.place(), loading.now_revision(), tuple(trace_ids[:SHOWN]))
+    rows = _warnings(listings.place(), listings.now_revision(), tuple(trace_ids[:SHOWN]))
     if len(trace_ids) > SHOWN:
-        st.caption(f"Of the first {SHOWN} traces. Explore lists all with their number of warnings.")
-    chosen = sheet(pd.DataFrame(rows, columns=["trace_id", "warning"]), is_chosen=True, key="noted-rows")
+        st.caption(
+            f"The table shows the first {SHOWN} traces. Explore lists all of them with their number of warnings."
+        )
+    chosen = data_table(pd.DataFrame(rows, columns=["trace_id", "warning"]), is_chosen=True, key="noted-rows")
     if chosen is not None and st.button("Open in Work", key="to-work", icon=":material/edit_note:"):
         st.switch_page("views/work.py", query_params=link_params(trace=rows[chosen][0]))
 

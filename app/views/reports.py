@@ -10,108 +10,110 @@ import orjson
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import datasets, grants, loading
+from tracejury.app import datasets, estimates, grants, listings, options
 from tracejury.app.api.exports import PURPOSE
-from tracejury.app.awaited import awaited, of_one_revision
-from tracejury.app.components import filters, layout
-from tracejury.app.components.behind import open_in_compare, open_in_work
+from tracejury.app.components import layout
+from tracejury.app.components.data_table import chosen_row, data_table, row_of, words
+from tracejury.app.components.drilldown import open_in_compare, open_in_work
 from tracejury.app.components.figures import counted, definition, plain
+from tracejury.app.components.filters import choose_filters, shared_filters
 from tracejury.app.components.judges import every_figure
-from tracejury.app.components.sheet import chosen_row, row_of, sheet, words
 from tracejury.app.components.snapshot import snapshot
-from tracejury.app.computing import shown_revision
-from tracejury.app.loading import Choice
+from tracejury.app.estimates import NoEstimateError, Revisions, shown_revision
 from tracejury.app.painting import paint
-from tracejury.app.session import link_params, token
+from tracejury.app.placeholders import of_one_revision, with_placeholder
+from tracejury.app.session import deferred, link_params, must, token
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import Inputs, Table, numeric_columns, printed
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports.export import WRITERS
+from tracejury.judging.reports.filters import Filters
 
 NAMES = {"csv": "CSV", "json": "JSON", "md": "Markdown", "tex": "LaTeX", "parquet": "Parquet"}
 PREVIEWED = 200  # rows
 
 
 def page() -> None:
-    loading.must("researcher")
-    layout.heading("Reports", beside=lambda: loading.saved_views_menu("reports"))
-    choice = filters.choose(loading.options(), loading.keep_split)
-    if not loading.has_traces():
-        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+    must("researcher")
+    layout.heading("Reports", beside=lambda: options.saved_views_menu("reports"))
+    filters = choose_filters(options.options(), options.keep_split)
+    if not listings.has_traces():
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
         return
-    held = of_one_revision(choice)
-    if held is not None:
-        report(*held)
+    report(*of_one_revision(filters))
 
 
-@awaited(height=760)
-def report(choice: Choice, at: loading.Standing) -> None:
-    found = loading.inputs(choice)
-    st.caption(f"{plain(about_of(choice))} · {shown_revision(at.shown)}")
-    whole_report(choice)
+@with_placeholder(height=760)
+def report(filters: Filters, at: Revisions) -> None:
+    found = estimates.inputs(filters)
+    st.caption(f"{plain(about_of(filters))} · {shown_revision(at.shown)}")
+    whole_report(filters)
     paint("reports")
     with st.container(border=True):
-        one_table(choice, found)
+        one_table(filters, found)
     with st.container(border=True):
-        rows_behind(choice)
+        table_rows(filters)
     with st.container(border=True):
-        provenance(choice)
+        provenance(filters)
 
 
-def whole_report(choice: Choice) -> None:
+def whole_report(filters: Filters) -> None:
     def archive() -> bytes:
-        held = loading.whole(choice)
+        pinned = datasets.with_tables(filters)
         return datasets.report_zip(
-            held, forms=("csv", "md", "tex"), long=every_figure(loading.inputs(held)), blind=loading.blind_to_me()
+            pinned,
+            forms=("csv", "md", "tex"),
+            long=every_figure(estimates.inputs(pinned)),
+            blind=listings.blind_to_me(),
         )
 
     def web_page() -> bytes:
-        held = loading.whole(choice, *(table.name for table in datasets.available(loading.inputs(choice))))
-        inputs, blind = loading.inputs(held), loading.blind_to_me()
-        made = [(table, datasets.table_frame(table, held, blind=blind)) for table in datasets.available(inputs)]
-        return snapshot(inputs, made, about=about_of(held), manifest=datasets.manifest(held, blind=blind))
+        pinned = datasets.with_tables(filters)
+        inputs, blind = estimates.inputs(pinned), listings.blind_to_me()
+        made = [(table, datasets.table_frame(table, pinned, blind=blind)) for table in datasets.available(inputs)]
+        return snapshot(inputs, made, about=about_of(pinned), manifest=datasets.manifest(pinned, blind=blind))
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "All tables as ZIP",
-            data=archive,
+            data=deferred(archive, role="researcher"),
             file_name="tracejury-report.zip",
             mime=datasets.MIMES["zip"],
             icon=":material/folder_zip:",
             type="primary",
             on_click="ignore",
             key="zip",
-            help="Every table as CSV, Markdown and LaTeX, the rows behind them as CSV, and manifest.json.",
+            help="Every table as CSV, Markdown and LaTeX, the input rows as CSV, and manifest.json.",
         )
         st.download_button(
             "Web page with charts",
-            data=web_page,
+            data=deferred(web_page, role="researcher"),
             file_name="tracejury-report.html",
             mime="text/html",
             icon=":material/web:",
             on_click="ignore",
             key="html",
-            help="One self-contained file: needs no network and no Tracejury to be read.",
+            help="One self-contained file that opens without a network and without Tracejury.",
         )
 
 
 @st.fragment(key="one-table")
-@awaited(height=420)
-def one_table(choice: Choice, found: Inputs) -> None:
-    layout.title("Tables", "The paper's Tables 1 to 17 and our own, rounded half-up as the paper prints them.")
+@with_placeholder(height=420)
+def one_table(filters: Filters, found: Inputs) -> None:
+    layout.title("Tables", "The paper's Tables 1 to 17 and Tracejury's own tables, rounded half-up like the paper's.")
     known = {title_of(table): table for table in datasets.available(found)}
     name = st.selectbox(
         "Table", list(known), key="table", label_visibility="collapsed", bind="query-params", persist_state="session"
     )
     table = known[str(name)]
-    blind = loading.blind_to_me()
+    blind = listings.blind_to_me()
     try:
-        frame = datasets.table_frame(table, choice, blind=blind)
-    except ValueError as error:
-        st.warning(f"This table cannot be made from the current choice: {plain(str(error))}")
+        frame = datasets.table_frame(table, filters, blind=blind)
+    except NoEstimateError as error:
+        st.warning(f"This table cannot be made with these filters: {plain(str(error))}")
         return
     if frame.empty:
-        st.info(why_empty(table, choice))
+        st.info(why_empty(table, filters))
         return
     event = st.dataframe(
         printed(frame, table).head(PREVIEWED),
@@ -130,8 +132,8 @@ def one_table(choice: Choice, found: Inputs) -> None:
         selection_mode="single-row",
     )
     more = f" The first {PREVIEWED} are shown." if len(frame) > PREVIEWED else ""
-    more += " Choose a row to open its trace." if is_of_traces(frame) else ""
-    why = ": the column reason says why" if "reason" in frame else ""
+    more += " Select a row to open its trace." if is_of_traces(frame) else ""
+    why = "; the column reason explains them" if "reason" in frame else ""
     st.caption(
         f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent{why}.{more}"
     )
@@ -139,7 +141,7 @@ def one_table(choice: Choice, found: Inputs) -> None:
     if row is not None:
         open_row(row_of(frame, row), key="printed")
     export_buttons(
-        choice, len(frame), table.name, lambda form: WRITERS[form](still_open(frame), table, manifest_now(choice))
+        filters, len(frame), table.name, lambda form: WRITERS[form](still_open(frame), table, manifest_now(filters))
     )
 
 
@@ -151,7 +153,7 @@ def is_of_traces(frame: pd.DataFrame) -> bool:
 def open_row(row: Mapping[str, Any], *, key: str) -> None:
     """The way to the trace of a row, beside the judge, person, error or finding that it names."""
     trace = next(str(row[name]) for name in datasets.TRACE_COLUMNS if name in row)
-    if not loading.has_trace(trace):
+    if not listings.has_trace(trace):
         st.caption("This trace is not in the workspace.")
         return
     said = {name: None if pd.isna(row.get(name)) else str(row[name]) for name in OPENED}
@@ -163,7 +165,7 @@ def open_row(row: Mapping[str, Any], *, key: str) -> None:
     )  # fmt: skip
     with st.container(horizontal=True):
         open_in_compare(link, key=f"{key}-open")
-        open_in_work(link_params(trace=trace, span=loading.first_span(error)), key=f"{key}-work")
+        open_in_work(link_params(trace=trace, span=listings.first_span(error)), key=f"{key}-work")
 
 
 OPENED = ("judge_model", "dimension", "annotator", "error_id", "label_id", "finding_id")
@@ -171,32 +173,35 @@ OPENED = ("judge_model", "dimension", "annotator", "error_id", "label_id", "find
 
 
 @st.fragment(key="rows-behind")
-@awaited(height=380)
-def rows_behind(choice: Choice) -> None:
-    layout.title("Rows behind the tables", "The current filter holds for each as its description says.")
+@with_placeholder(height=380)
+def table_rows(filters: Filters) -> None:
+    layout.title("Input rows of the tables", "Each description names the filters that apply.")
     titles = {dataset.title: dataset for dataset in datasets.DATASETS}
     chosen = st.segmented_control(
         "Rows", list(titles), default="Error pairs", required=True, key="rows", label_visibility="collapsed",
         bind="query-params",
     )  # fmt: skip
     dataset = titles[str(chosen)]
-    blind = loading.blind_to_me()
-    frame = datasets.open_rows(dataset.frame(choice), blind)
-    st.caption(f"{dataset.about} Choose a row to open its trace.")
+    blind = listings.blind_to_me()
+    frame = datasets.open_rows(dataset.frame(filters), blind)
+    st.caption(f"{dataset.about} Select a row to open its trace.")
     if blind:
-        st.info(f"{counted(len(blind), 'trace')} left out: you are at work on {'it' if len(blind) == 1 else 'them'} "
-                "yourself, blind. Figures count them all the same.")  # fmt: skip
+        st.info(f"{counted(len(blind), 'trace')} left out because you are labelling "
+            f"{'it' if len(blind) == 1 else 'them'} "
+                "blind. Estimates include them.")  # fmt: skip
     if frame.empty:
-        st.info("No row fits the current filter.")
+        st.info("No row matches the filters.")
         return
-    row = sheet(frame.head(PREVIEWED), most=7, digits=4, key=f"preview-{dataset.name}", is_chosen=is_of_traces(frame))
+    row = data_table(
+        frame.head(PREVIEWED), most=7, digits=4, key=f"preview-{dataset.name}", is_chosen=is_of_traces(frame)
+    )
     if row is not None:
         open_row(row_of(frame, row), key="preview")
     export_buttons(
-        choice,
+        filters,
         len(frame),
         dataset.name,
-        lambda form: datasets.rows_bytes(dataset, still_open(frame), form, manifest_now(choice)),
+        lambda form: datasets.rows_bytes(dataset, still_open(frame), form, manifest_now(filters)),
     )
     st.fragment(stable_address, key="address", run_every=grants.MAX_AGE_S / 2)(dataset.name)
 
@@ -204,15 +209,15 @@ def rows_behind(choice: Choice) -> None:
 def stable_address(name: str) -> None:
     """Drawn anew while the page is open, so that the token in it is never out of date."""
     st.caption(
-        f"The same by a stable address, good for {grants.MAX_AGE_S // 60} minutes and renewed while this page is open. "
-        "A script leaves the token out and sends its own as `Authorization: Bearer`: `tracejury token`, or the "
-        "Account page, makes one."
+        f"Stable URL of these rows; its token expires after {grants.MAX_AGE_S // 60} minutes and is renewed while "
+        f"this page is open. A script omits this token and sends its own as `Authorization: Bearer`. Try: `tracejury "
+        f"token`, or the Account page."
     )
     st.code(address(name), language=None, wrap_lines=True)
 
 
-def about_of(choice: Choice) -> str:
-    return f"Human: {loading.frames(choice).reference} · {choice.label()}"
+def about_of(filters: Filters) -> str:
+    return f"Reference: {estimates.reference(filters)} · {filters.label()}"
 
 
 def still_open(rows: pd.DataFrame) -> pd.DataFrame:
@@ -220,14 +225,14 @@ def still_open(rows: pd.DataFrame) -> pd.DataFrame:
     return datasets.open_to_me(rows)
 
 
-def manifest_now(choice: Choice) -> dict[str, Json]:
-    return datasets.manifest(choice, blind=loading.blind_to_me())
+def manifest_now(filters: Filters) -> dict[str, Json]:
+    return datasets.manifest(filters, blind=listings.blind_to_me())
 
 
-def export_buttons(choice: Choice, rows: int, name: str, made: Callable[[str], bytes]) -> None:
+def export_buttons(filters: Filters, rows: int, name: str, made: Callable[[str], bytes]) -> None:
     def manifest() -> bytes:
         files = [{"file": f"{name}.{form}", "rows": rows} for form in NAMES]
-        about = {**manifest_now(choice), "files": files}
+        about = {**manifest_now(filters), "files": files}
         return orjson.dumps(about, option=orjson.OPT_INDENT_2)
 
     with st.container(horizontal=True):
@@ -235,7 +240,7 @@ def export_buttons(choice: Choice, rows: int, name: str, made: Callable[[str], b
             label = f"Export {counted(rows, 'row')} (current filter)" if form == "csv" else title
             st.download_button(
                 label,
-                data=partial(made, form),
+                data=deferred(partial(made, form), role="researcher"),
                 file_name=f"{name}.{form}",
                 mime=datasets.MIMES[form],
                 icon=":material/download:" if form == "csv" else None,
@@ -245,24 +250,24 @@ def export_buttons(choice: Choice, rows: int, name: str, made: Callable[[str], b
             )
         st.download_button(
             "Manifest",
-            data=manifest,
+            data=deferred(manifest, role="researcher"),
             file_name=f"{name}.manifest.json",
             mime="application/json",
             icon=":material/fingerprint:",
             on_click="ignore",
             key=f"{name}-manifest",
-            help="What these rows were made from: versions, hashes, filters, seed, draws, rules for missing.",
+            help="Inputs of these rows: versions, hashes, filters, seed, resamples, and rules for missing values.",
         )
 
 
-def provenance(choice: Choice) -> None:
-    layout.title("Provenance", "Stands beside every report as manifest.json.")
-    content = orjson.dumps(manifest_now(choice), option=orjson.OPT_INDENT_2).decode()
+def provenance(filters: Filters) -> None:
+    layout.title("Provenance", "Every report contains this record as manifest.json.")
+    content = orjson.dumps(manifest_now(filters), option=orjson.OPT_INDENT_2).decode()
     st.download_button(
         "Manifest", data=content, file_name="manifest.json", mime="application/json", on_click="ignore", key="manifest",
         icon=":material/fingerprint:",
     )  # fmt: skip
-    with st.expander("Show it", key="manifest-shown"):
+    with st.expander("Show manifest", key="manifest-shown"):
         st.code(content, language="json", height=320)
 
 
@@ -271,7 +276,7 @@ def address(name: str) -> str:
     from urllib.parse import urlencode
 
     base = st.get_option("server.baseUrlPath").strip("/")
-    asked = {"format": "csv", **filters.shared(), "token": token(name, purpose=PURPOSE)}
+    asked = {"format": "csv", **shared_filters(), "token": token(name, purpose=PURPOSE)}
     query = urlencode(asked, doseq=True)
     return f"/{base + '/' if base else ''}api/export/{name}?{query}"
 
@@ -280,12 +285,12 @@ def title_of(table: Table) -> str:
     return f"{table.paper}: {table.title}" if table.paper else table.title
 
 
-def why_empty(table: Table, choice: Choice) -> str:
+def why_empty(table: Table, filters: Filters) -> str:
     needs = ", ".join(need.replace("_", " ") for need in table.needs)
     return (
-        f"This table has no row: it is made from {needs}, and the current choice holds none. Choose another person or "
+        f"This table has no row: it is made from {needs}, and the current filters leave none. Choose another person or "
         "judge, or bring labels, scores or runs in."
-    ) + ("" if choice.split is None else " The split may leave out the traces that have them.")
+    ) + ("" if filters.split is None else " The filter Split may exclude the traces that have them.")
 
 
 def _numeric(frame: pd.DataFrame, table: Table) -> list[str]:

@@ -10,15 +10,18 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection, Engine, func, select
 
-from tracejury.app import loading
+from tracejury.app import listings
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
+from tracejury.app.components.data_table import chosen_cell, data_table
+from tracejury.app.components.drilldown import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
 from tracejury.app.components.figures import cell_text, counted, definition, greyed, plain
-from tracejury.app.components.sheet import chosen_cell, sheet
+from tracejury.app.components.glossary import meanings
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.painting import paint
-from tracejury.app.session import link_params, user, workspace
+from tracejury.app.run_processes import RUNS
+from tracejury.app.session import link_params, must, user, workspace
+from tracejury.app.views.benchmark_runs import benchmark_card
 from tracejury.ingest.gaps import NOTHING_TO_READ
 from tracejury.ingest.store import marked_traces, read_transaction, trace_ids
 from tracejury.ingest.table import query_frame
@@ -26,11 +29,12 @@ from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.juries import jury_table
 from tracejury.judging.judges.jury import RULES, Rule
 from tracejury.judging.judges.model import Prices, read_prices
-from tracejury.judging.judges.rubric import agent_descriptions, rubrics
+from tracejury.judging.judges.rubric import agent_descriptions, broken_files, rubrics
 from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_name, jury_outcomes, votes_of
-from tracejury.judging.records import CELL_STATES, DIMENSIONS
-from tracejury.judging.runs.run_store import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
-from tracejury.judging.runs.runner import Mode, RunSpec, model_names
+from tracejury.judging.records import CELL_STATES, DIMENSIONS, FAILED_STATES
+from tracejury.judging.runs.run_control import asks_models, plan_run, want_failed_again, watch, wish
+from tracejury.judging.runs.run_spec import Mode, RunSpec, model_names
+from tracejury.judging.runs.run_store import OPEN_STATES
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import judge_model_names
 
@@ -39,29 +43,36 @@ REFRESH_S = 2.0
 LISTED = {
     "name": st.column_config.TextColumn("name", width=300),
     "cells": st.column_config.NumberColumn(
-        "judgements", format="localized", help="Judges by models by traces by repeats"
+        "judgements", format="localized", help="Dimensions × judge models × traces × repeats"
     ),
-    "scored": st.column_config.NumberColumn("scored", format="localized", help="With a score of 0 to 3"),
+    "scored": st.column_config.NumberColumn("scored", format="localized", help="Verdicts with a score of 0 to 3"),
     "not_applicable": st.column_config.NumberColumn(
-        "not applicable", format="localized", help="The judge says that its dimension does not apply"
+        "not applicable", format="localized", help="Verdicts that the dimension does not apply to the trace"
     ),
-    "failed": st.column_config.NumberColumn("failed", format="localized", help="No answer, or one that is no verdict"),
-    "waiting": st.column_config.NumberColumn("waiting", format="localized", help="Not judged yet, or at work on it"),
-    "cost_usd": st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: no price is known"),
+    "errors_only": st.column_config.NumberColumn(
+        "errors only", format="localized", help="Answered by a judge that reports errors and gives no score"
+    ),
+    "tied": st.column_config.NumberColumn("tied", format="localized", help="The models of a jury share the vote"),
+    "failed": st.column_config.NumberColumn(
+        "failed", format="localized", help="Failures: the judge did not answer, or its answer could not be read"
+    ),
+    "waiting": st.column_config.NumberColumn("waiting", format="localized", help="Not judged yet"),
+    "cost_usd": st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: the price is not known"),
 }
 FAILED_SHOWN = 500  # failed judgements in the browser at once
 
 
 def page() -> None:
-    loading.must("researcher")
+    must("researcher")
     layout.heading("Runs")
     with st.expander("Start a run", icon=":material/play_arrow:", key="start"):
         start()
+    benchmark_card()
     runs = listed()
     if runs.empty:
         st.info(
-            "No judge has run yet. Start one above (then `tracejury worker` works on it), judge offline with "
-            "`tracejury judge`, or bring answers in with `tracejury verdicts import`."
+            "This workspace holds no runs. Try: start a run above, or `tracejury judge` (offline), or `tracejury "
+            "verdicts import`."
         )
         return
     run_key = choose(runs)
@@ -70,7 +81,7 @@ def page() -> None:
 
 
 def listed() -> pd.DataFrame:
-    """Every run, newest first: run, name, status, cells, scored, not_applicable, failed, waiting, cost_usd, by, at."""
+    """Every run, newest first: `_RUN_COLUMNS`."""
     run, cell = tables.run, tables.cell
     with read_transaction(workspace().engine) as connection:
         rows = connection.execute(select(run).order_by(run.c.run_key.desc())).all()
@@ -93,7 +104,7 @@ def listed() -> pd.DataFrame:
                 "status": row.status,
                 "cells": sum(by_run.get(row.run_key, {}).values()),
                 "scored": by_run.get(row.run_key, {}).get("scored", 0),
-                "not_applicable": by_run.get(row.run_key, {}).get("not_applicable", 0),
+                **{state: by_run.get(row.run_key, {}).get(state, 0) for state in _UNSCORED},
                 "failed": sum(by_run.get(row.run_key, {}).get(state, 0) for state in FAILED_STATES),
                 "waiting": sum(by_run.get(row.run_key, {}).get(state, 0) for state in OPEN_STATES),
                 "cost_usd": cost.get(row.run_key),
@@ -102,26 +113,18 @@ def listed() -> pd.DataFrame:
             }
             for row in rows
         ],
-        columns=[
-            "run",
-            "name",
-            "status",
-            "cells",
-            "scored",
-            "not_applicable",
-            "failed",
-            "waiting",
-            "cost_usd",
-            "by",
-            "at",
-        ],
+        columns=_RUN_COLUMNS,
     )
+
+
+_UNSCORED = ("not_applicable", "errors_only", "tied")
+_RUN_COLUMNS = ["run", "name", "status", "cells", "scored", *_UNSCORED, "failed", "waiting", "cost_usd", "by", "at"]
 
 
 def choose(runs: pd.DataFrame) -> int:
     with st.container(border=True):
         layout.title(counted(len(runs), "run"), "Newest first.")
-        sheet(runs, most=6, columns=LISTED)
+        data_table(runs, most=6, columns=LISTED)
     names = {f"{row.run} · {row.name}": int(row.run) for row in runs.itertuples()}  # type: ignore[arg-type]
     chosen = st.selectbox("Run", list(names), key="run", width=760, bind="query-params")
     return names[str(chosen)]
@@ -136,11 +139,11 @@ def one_run(run_key: int) -> None:
     st.progress((total - waiting) / total, text=f"{total - waiting:,} of {total:,} judgements · {found['status']}")
     if found["message"]:
         st.text(str(found["message"]))
-    if waiting and not found["worker_alive"]:
-        st.caption("No worker is at it. Start one: `tracejury worker`")
+    is_owned = has_owner(run_key, is_alive=bool(found["owner_alive"]))
     perhaps_paid(found["unanswered"], found["unanswered_usd"])
-    steer(run_key, str(found["status"]), states, can_run_again=is_workers(found["spec"]))
-    shown = shown_of(loading.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
+    if asks_models(found["spec"]):
+        steer(run_key, str(found["status"]), states, is_owned=is_owned)
+    shown = shown_of(listings.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
     if shown.outcomes.empty:
         return
     paint("runs")
@@ -159,14 +162,18 @@ def one_run(run_key: int) -> None:
 
 @st.fragment(key="card-outcomes")
 def outcomes_card(run_key: int, shown: Shown) -> None:
-    layout.title("Outcomes by judge", "Scores 0 to 3; n/a: not applicable; failures by name.")
+    layout.title(
+        "Outcomes by judge",
+        "Scores are 0 to 3; n/a means not applicable; other verdicts without a score, and failures, have own names.  \n"
+        + meanings((*DIMENSIONS, "verdict", "failure")),
+    )
     event = st.plotly_chart(
         charts.score_bars(shown.outcomes), key="chart-outcomes", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Outcomes by judge",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        st.caption("Click a part of a bar for its judgements.")
+        st.caption("Click a part of a bar to list its cells.")
         return
     found = judgements(run_key, str(point[0]), str(point[1]))
     row = listing(open_to_me(found), key="behind-outcomes")
@@ -280,26 +287,28 @@ def perhaps_paid(requests: object, most_usd: object) -> None:
         return
     most = f"US$ {most_usd:,.4f} at most" if isinstance(most_usd, float) else "at a price unknown"
     st.caption(
-        f"{counted(requests, 'request')} went out and no answer is known (the worker or the connection ended, or the "
-        f"time ran out): perhaps paid, {plain(most)}, beside the cost below."
+        f"{counted(requests, 'request')} sent without a known answer (the process or the connection ended, or the "
+        f"request timed out); the provider may charge for them, {plain(most)}, in addition to the cost below."
     )
 
 
 def jury(run_key: int, kept: Rule) -> None:
     """The joint scores of a jury's models, how they voted, ties said; `kept` is the rule of the verdicts in tables."""
     layout.title(
-        "The jury", "One score from its models' scores. A tie is said, not broken; a failed model has no vote."
+        "The jury",
+        "The jury combines the scores of its models into one score. Ties are reported, not resolved; a failed model "
+        "has no vote.",
     )
     rule = st.segmented_control("Rule", RULES, default=kept, key="jury_rule", required=True)
-    st.caption(f"In every table of agreement the jury stands by the rule of this run: {kept}.")
+    st.caption(f"Every table of agreement uses this run's jury rule: {kept}.")
     with read_transaction(workspace().engine) as connection:
         outcomes, judge_model = jury_outcomes(connection, run_key, rule), jury_name(connection, run_key)
     if not outcomes:
-        st.caption("No trace has been judged by all models yet.")
+        st.caption("No trace has been judged by all models of the jury yet.")
         return
     chosen = votes_table(outcomes)
     tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
-    st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied. Click a share for the votes behind it.")
+    st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied. Click a share to list its votes.")
     rows = votes_behind(outcomes, *chosen) if chosen else pd.DataFrame([outcome.row() for outcome in outcomes])
     row = listing(open_to_me(rows), key="behind-votes")
     if row is not None and judge_model is not None:
@@ -322,7 +331,7 @@ def votes_table(outcomes: list[JuryOutcome]) -> tuple[str, str] | None:
         greyed(text, few), hide_index=True, height=38 + 35 * len(text), key="votes", on_select="rerun",
         selection_mode="single-cell", alt="Votes of the jury",
         column_config={
-            "n": st.column_config.NumberColumn("judgements", help="On which all models are done"),
+            "n": st.column_config.NumberColumn("judgements", help="Cells that all models of the jury have judged"),
             **{
                 name: st.column_config.TextColumn(words, alignment="right", help=definition(f"jury_{metric}"))
                 for name, words, metric in _VOTE_COLUMNS
@@ -337,7 +346,7 @@ _CELL = ("value", "low", "high", "n")
 _VOTE_COLUMNS = (
     ("unanimous", "unanimous [95 %]", "unanimous"),
     ("tied", "tied [95 %]", "ties"),
-    ("absent", "absent votes [95 %]", "absent"),
+    ("absent", "missing votes [95 %]", "absent"),
 )
 
 
@@ -356,34 +365,48 @@ def votes_behind(outcomes: list[JuryOutcome], judge: str, share: str) -> pd.Data
     return pd.DataFrame([one.row() for one in mine if is_all or sum(one.joint.votes.values()) > 1])
 
 
-def steer(run_key: int, status: str, states: dict[str, int], *, can_run_again: bool) -> None:
+def has_owner(run_key: int, *, is_alive: bool) -> bool:
+    """Whether a process works on the run or is about to; says how the one that was started here ended."""
+    home = workspace().home
+    ended = RUNS.end_of(home, run_key)
+    if ended is not None and not is_alive:
+        st.warning(plain(ended))
+    return is_alive or bool(RUNS.is_at_work(home, run_key))
+
+
+def steer(run_key: int, status: str, states: dict[str, int], *, is_owned: bool) -> None:
+    """The buttons that fit where the run stands; one that wants to go on and has no process is resumed here too."""
     engine = workspace().engine
+    is_open = status in {"queued", "running"}
+    waits = is_open and not is_owned
+    if waits:
+        st.caption("No process works on this run. Its judged cells stay stored. Try: Resume.")
     with st.container(horizontal=True):
-        if status in {"queued", "running"}:
+        if is_open and is_owned:
             st.button("Pause", key="pause", icon=":material/pause:", on_click=wish, args=(engine, run_key, "paused"))
-        if status == "paused":
-            st.button(
-                "Resume", key="resume", icon=":material/play_arrow:", on_click=wish, args=(engine, run_key, "queued")
-            )
-        if status in {"queued", "running", "paused"}:
+        if waits or status in {"paused", "out of budget"}:
+            st.button("Resume", key="resume", icon=":material/play_arrow:", on_click=go_on, args=(engine, run_key))
+        if is_open or status in {"paused", "out of budget"}:
             st.button(
                 "Cancel", key="cancel", icon=":material/stop:", on_click=wish, args=(engine, run_key, "cancelled")
             )
         failed = sum(states.get(state, 0) for state in FAILED_STATES)
-        if failed and status in {"done", "paused", "cancelled"} and can_run_again:
+        if failed and not is_open:
             st.button(
-                f"Judge {failed:,} failed again", key="again", icon=":material/replay:", on_click=judge_again,
+                f"Retry {failed:,} failed", key="again", icon=":material/replay:", on_click=judge_again,
                 args=(engine, run_key),
             )  # fmt: skip
 
 
+def go_on(engine: Engine, run_key: int) -> None:
+    """Start run again, and have a process of its own work on it."""
+    wish(engine, run_key, "queued")
+    RUNS.start(workspace().home, run_key)
+
+
 def judge_again(engine: Engine, run_key: int) -> None:
     want_failed_again(engine, run_key)
-
-
-def is_workers(spec: object) -> bool:
-    """Whether a worker can take the run: not offline checks, not imports."""
-    return isinstance(spec, dict) and "models" in spec and not is_offline(spec)
+    RUNS.start(workspace().home, run_key)
 
 
 def is_offline(spec: object) -> bool:
@@ -414,7 +437,7 @@ COSTLY = {"dearest": "cost_usd", "longest prompts": "prompt_tokens"}
 @st.fragment(key="card-cost")
 def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool) -> None:
     """`is_called`: models answered, here or elsewhere; of offline checks only what is known is shown."""
-    layout.title("Cost and time", "Of each judgement; offline checks and imports have none.")
+    layout.title("Cost and latency", "Cost and latency are per cell; offline checks and imported verdicts have none.")
     told = {
         "Cost, US$": None if shown.paid is None else f"{shown.paid:,.4f}",
         "Prompt tokens": None if shown.tokens is None else f"{shown.tokens:,}",
@@ -424,18 +447,18 @@ def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool)
             if is_called or value is not None:
                 st.metric(name, value or "unknown", border=True)
     if unpriced and shown.paid is not None:
-        st.caption(f"Without {counted(unpriced, 'answer')} of unknown cost.")
+        st.caption(f"Without {counted(unpriced, 'answer')} whose cost is unknown.")
     behind_tiles(run_key, shown)
     if shown.seconds.empty:
-        st.caption("No judgement of this run was timed.")
+        st.caption("This run holds no timed cells.")
         return
     event = st.plotly_chart(
-        charts.boxes(shown.seconds, y_title="seconds a judgement", noun="judgements"), key="chart-latency",
+        charts.boxes(shown.seconds, y_title="seconds per cell", noun="judgements"), key="chart-latency",
         config=CONFIG, on_select="rerun", selection_mode="points", alt="Latency by judge",
     )  # fmt: skip
     point = kept_point(event, key="latency", of=run_key, drawn=shown.judgements)
     if point is None:
-        st.caption("Click a box for its judgements, slowest first, a mark for the one.")
+        st.caption("Click a box to list its cells, slowest first; click a dot to open one cell.")
         return
     behind_measure(run_key, "seconds", str(point[0]), float(point[1]) if len(point) == 2 else None)
 
@@ -446,7 +469,7 @@ def behind_tiles(run_key: int, shown: Shown) -> None:
     offered = [words for words in COSTLY if known[words] is not None]
     if not offered:
         return
-    chosen = st.segmented_control("Judgements behind it", offered, key="costly", help=_COSTLY_HELP)
+    chosen = st.segmented_control("Cells", offered, key="costly", help=_COSTLY_HELP)
     if chosen is not None:
         behind_measure(run_key, COSTLY[str(chosen)])
 
@@ -476,7 +499,7 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     """
     cell, by = tables.cell, MEASURES[measure]
     of = [cell.c.run_key == run_key, cell.c.finished_at.is_not(None), by.is_not(None)]
-    of += [cell.c.trace_id.not_in(loading.blind_to_me())]
+    of += [cell.c.trace_id.not_in(listings.blind_to_me())]
     of += [] if judge is None else [cell.c.rubric == judge]
     of += [] if value is None else [by == value]
     order = [measure, *(name for name in MEASURES if name != measure)]
@@ -500,46 +523,52 @@ def outcome_of(state: str, score: float | None) -> str:
 
 def failures(run_key: int, shown: Shown) -> None:
     layout.title(
-        f"{shown.failures:,} failed of {counted(shown.judgements, 'judgement')}", "A failed judgement is never a score."
+        f"{shown.failures:,} failed of {counted(shown.judgements, 'judgement')}", "A failure never counts as a score."
     )
     if shown.failed.empty:
-        st.caption("None failed.")
+        st.caption("No cell failed.")
         return
     rows = open_to_me(shown.failed)
-    chosen = sheet(
+    chosen = data_table(
         rows.assign(state=rows["state"].str.replace("_", " ")), most=8, key=f"failed-{run_key}", is_chosen=True
     )
     if shown.failures > len(shown.failed):
         st.caption(f"The first {len(shown.failed):,} are listed.")
     if chosen is None:
-        st.caption("Choose a row to open it.")
+        st.caption("Select a row to open it.")
     else:
         open_in_compare(compare_link(rows.to_dict("records")[chosen]), key="failed-open")
 
 
 def start() -> None:
     known, agents = rubrics(workspace().home), agent_descriptions(workspace().home)
+    for error in broken_files(workspace().home):
+        st.warning(plain(f"Left out: {error}"))
     with st.form("new-run", border=False):
         left, right = st.columns(2)
         model = left.text_input(
             "Model", key="new_model", placeholder="gpt-4.1, anthropic/claude-…, ollama/…", help=_MODEL_HELP
         )
         chosen = right.multiselect(
-            "Dimensions", list(known), default=[d for d in DIMENSIONS if d in known], key="new_dimensions"
+            "Dimensions",
+            list(known),
+            default=[d for d in DIMENSIONS if d in known],
+            key="new_dimensions",
+            help=meanings(DIMENSIONS),
         )
         with st.container(horizontal=True):
             repeats = st.number_input("Repeats", 1, 100, 1, key="new_repeats", width=120)
             mode = st.selectbox("Mode", list(MODES), key="new_mode", width=140, help=_MODE_HELP)
             rule = st.selectbox("Jury's score", RULES, key="new_jury_rule", width=140, help=_RULE_HELP)
-            budget = st.number_input("Budget, US$ (0: none)", 0.0, None, 0.0, key="new_budget", width=180)
+            budget = st.number_input("Budget, US$ (0: no limit)", 0.0, None, 0.0, key="new_budget", width=180)
             agent = st.selectbox("Agent description", ["auto", "none", *agents], key="new_agent", width=220)
         base = st.text_input(
-            "Address of an OpenAI-compatible server", key="new_base", placeholder="empty: the provider's own"
+            "URL of an OpenAI-compatible server", key="new_base", placeholder="empty: the provider's URL"
         )
         limits = limits_form()
         with st.container(horizontal=True):
-            wanted = st.form_submit_button("Queue the run", type="primary", icon=":material/playlist_add:")
-            asked = st.form_submit_button("Estimate the cost", icon=":material/calculate:")
+            wanted = st.form_submit_button("Start the run", type="primary", icon=":material/play_arrow:")
+            asked = st.form_submit_button("Estimate cost", icon=":material/calculate:")
     if not (wanted or asked):
         return
     try:
@@ -570,7 +599,7 @@ def start() -> None:
     if empty:
         st.warning(f"{counted(len(empty), 'trace')} left out: names and times only, nothing for a judge to read.")
     if not traces:
-        st.error("There is no trace to judge. Bring some in on the Ingest page.")
+        st.error("This workspace holds no traces to judge. Try: the Ingest page.")
         return
     if asked:
         show_estimate(spec)
@@ -578,8 +607,9 @@ def start() -> None:
     name = f"{', '.join(spec.rubrics)} by {', '.join(spec.models)}"
     key = plan_run(workspace().engine, spec, traces, rubrics=known, agents=agents, name=name, author=user().name)
     st.session_state["run"] = f"{key} · {name}"  # the new run is the one to look at
-    calls = len(traces) * len(spec.rubrics) * spec.repeats
-    st.success(f"Run {key} is queued: {counted(calls, 'judgement')}. `tracejury worker` works on it.")
+    calls = len(traces) * len(spec.models) * len(spec.rubrics) * spec.repeats
+    RUNS.start(workspace().home, key)
+    st.success(f"Run {key} starts: {counted(calls, 'judgement')}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -601,16 +631,20 @@ class Limits:
 
 def limits_form() -> Limits:
     with st.container(horizontal=True):
-        concurrency = st.number_input("Calls at a time", 1, 512, 8, key="new_concurrency", width=130)
-        rpm = st.number_input("Requests a minute (0: any)", 0, None, 0, key="new_rpm", width=190, help=_PACE_HELP)
-        tpm = st.number_input("Tokens a minute (0: any)", 0, None, 0, key="new_tpm", width=190, help=_PACE_HELP)
+        concurrency = st.number_input("Concurrent calls", 1, 512, 8, key="new_concurrency", width=130)
+        rpm = st.number_input(
+            "Max. requests per minute (0: no limit)", 0, None, 0, key="new_rpm", width=190, help=_PACE_HELP
+        )
+        tpm = st.number_input(
+            "Max. tokens per minute (0: no limit)", 0, None, 0, key="new_tpm", width=190, help=_PACE_HELP
+        )
         price = st.text_input("Price", key="new_price", placeholder="public prices", width=190, help=_PRICE_HELP)
     with st.container(horizontal=True):
         batch = st.checkbox(
-            "Provider's batch interface", key="new_batch", help="Half the price, answered within hours."
+            "Provider's batch interface", key="new_batch", help="Costs half the price; answers arrive within hours."
         )
-        use_cache = st.checkbox("Take replies of earlier runs", value=True, key="new_cache", help=_CACHE_HELP)
-        ask_again = st.checkbox("Ask again what had no answer", value=True, key="new_ask", help=_ASK_HELP)
+        use_cache = st.checkbox("Reuse stored replies", value=True, key="new_cache", help=_CACHE_HELP)
+        ask_again = st.checkbox("Resend unanswered requests", value=True, key="new_ask", help=_ASK_HELP)
     return Limits(
         concurrency=int(concurrency),
         rpm=int(rpm) or None,
@@ -633,25 +667,33 @@ def show_estimate(spec: RunSpec) -> None:
     price = {
         way: st.column_config.NumberColumn(f"{way}, US$", format="%.2f", help=about) for way, about in _WAYS.items()
     }
-    sheet(found, most=10, columns=price)
-    st.caption("n/a: no public price is known for this model. Nothing has been called.")
+    data_table(found, most=10, columns=price)
+    st.caption("n/a: no public price is known for this model. No model was called.")
 
 
 _WAYS = {
-    "naive": "the raw trace file in every call",
-    "deduplicated": "our text in every call, no cache",
-    "cached": "our text first, read from the provider's cache by all but the first call of a trace",
-    "batch": "our text through the provider's batch interface",
+    "naive": "raw trace file in every call",
+    "deduplicated": "judge's view in every call, no cache",
+    "cached": "judge's view first, read from the provider's cache after the first call of a trace",
+    "batch": "judge's view through the provider's batch interface",
 }
 MODES: Mapping[str, Mode] = {"trace": "trace", "span": "span", "jury": "jury"}
 _MODE_HELP = (
-    "trace: one answer a trace; span: one answer a span; jury: several models (a, b, c), one score from theirs."
+    "trace: one answer per trace; span: one answer per span; jury: several models (a, b, c), combined into one score."
 )
-_RULE_HELP = "Of mode jury: the score with the most votes, or the score nearest to the mean. A tie is said, not broken."
-_PACE_HELP = "Of all workers of the run together."
-_PRICE_HELP = "US$ per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED. Empty: the public price, if one is known."
-_CACHE_HELP = "The stored reply to the same request (model, parameters, prefix, rubric, repeat) is not paid again."
-_ASK_HELP = "What was sent before a worker or connection ended may be paid twice; without this it ends as an error."
-_MODEL_HELP = "Any model name that litellm knows; its key is read from the worker's environment, never kept here."
+_RULE_HELP = (
+    "Used by mode jury: the score with the most votes, or the score nearest to the mean. Ties are reported, not "
+    "resolved."
+)
+_PACE_HELP = "The calls of this run are spaced evenly below this limit."
+_PRICE_HELP = "US$ per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED. Empty: the public price, if it is known."
+_CACHE_HELP = (
+    "Uses the stored reply to an identical request (model, parameters, prefix, rubric, repeat) instead of paying again."
+)
+_ASK_HELP = (
+    "Requests that were sent before a process or connection ended may be charged twice; when off, they end as failures "
+    "(error)."
+)
+_MODEL_HELP = "Any model name that litellm knows. The app reads the API key from its environment and never stores it."
 
 page()

@@ -55,16 +55,16 @@ def categories() -> list[dict[str, Json]]:
 
 
 def page() -> None:
-    asked = st.query_params.get("queue", "")
+    queue_name = st.query_params.get("queue", "")
     with read_transaction(workspace().engine) as connection:
         ids = trace_ids(connection, with_steps=True)
-        queues = queue.queues_for(connection, user().name, also=int(asked) if asked.isdecimal() else None)
+        queues = queue.queues_for(connection, user().name, also=int(queue_name) if queue_name.isdecimal() else None)
         has_queues = bool(queues) or bool(queue.queues(connection))
     if not ids:
-        st.info("No trace is here yet. The Ingest page, or `tracejury ingest`, brings some in.")
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
         return
     if not queues and has_queues and not user().may("adjudicator"):
-        st.info("No queue is open to you now. Whoever leads the work assigns people on the Admin page.")
+        st.info("No queue is open to you. Try: ask an administrator to assign you on the Admin page.")
         return
     key = chosen_queue(queues)
     unread = version_to_read(queues, key)
@@ -84,8 +84,8 @@ def version_to_read(queues: Sequence[Row[Any]], key: int | None) -> int | None:
 
 
 def ask_to_read(version: int) -> None:
-    st.info(f"Version {version} of the guideline is new to you. Read and acknowledge it, then go on here.")
-    if st.button("Open the guideline", type="primary", key="to_guideline"):
+    st.info(f"You have not read version {version} of the guideline yet. Read and acknowledge it, then continue here.")
+    if st.button("Open guideline", type="primary", key="to_guideline"):
         st.switch_page("views/guideline.py", query_params=link_params(version=str(version)))
 
 
@@ -103,11 +103,11 @@ def chosen_queue(queues: Sequence[Row[Any]]) -> int | None:
     may_browse = user().may("adjudicator")
     if may_browse and "trace" in st.query_params and "queue" not in st.query_params:
         return None
-    asked = st.query_params.get("queue", "")
-    if asked == ALL and may_browse:
+    wanted = st.query_params.get("queue", "")
+    if wanted == ALL and may_browse:
         key: int | None = None
     else:
-        key = int(asked) if asked.isdecimal() and int(asked) in keys else first_with_work(queues)
+        key = int(wanted) if wanted.isdecimal() and int(wanted) in keys else first_with_work(queues)
     options: list[int | None] = [*keys, None] if may_browse else [*keys]
     if len(options) == 1:
         return key
@@ -126,8 +126,8 @@ def queue_name(row: Row[Any]) -> str:
 def first_with_work(queues: Sequence[Row[Any]]) -> int:
     with read_transaction(workspace().engine) as connection:
         for row in queues:
-            found = queue.progress(connection, row.queue_key, user().name)
-            if found.done < found.total:
+            counts = queue.progress(connection, row.queue_key, user().name)
+            if counts.done < counts.total:
                 return int(row.queue_key)
     return int(queues[0].queue_key)
 
@@ -166,23 +166,23 @@ def why_nothing(key: int) -> str:
     with read_transaction(workspace().engine) as connection:
         row = next(row for row in queue.queues(connection) if row.queue_key == key)
     if row.closed_at is not None:
-        return "This queue is closed. What you did in it is kept."
+        return "This queue is closed. Your labels are saved."
     left = row.places - min(row.done, row.places)
     if left and not row.is_practice:
         return (
-            f"Nothing is left for you in this queue. Its last {counted(left, 'place')} are other people's; "
-            "one that somebody gives up may come to you: look again later."
+            f"You have no traces left in this queue. Its last {counted(left, 'assignment')} belong to other "
+            "annotators; a released one may be assigned to you. Check again later."
         )
-    return "Nothing is left for you in this queue. Thank you."
+    return "You have no traces left in this queue. Thank you."
 
 
 def place_in_hand(key: int) -> Assigned | None:
     """The place (or the trace) that the address names, if it is this person's; else the next one."""
-    asked, trace_id = st.query_params.get("place", ""), st.query_params.get("trace")
+    place_key, trace_id = st.query_params.get("place", ""), st.query_params.get("trace")
     place = None
     with read_transaction(workspace().engine) as connection:
-        if asked.isdecimal():
-            place = queue.place_by_key(connection, int(asked), user().name)
+        if place_key.isdecimal():
+            place = queue.place_by_key(connection, int(place_key), user().name)
         elif trace_id is not None:
             place = queue.place_of(connection, key, user().name, trace_id)
     if place is not None and place.queue_key == key:
@@ -192,15 +192,15 @@ def place_in_hand(key: int) -> Assigned | None:
 
 def queue_header(place: Assigned) -> dict[str, Json]:
     with read_transaction(workspace().engine) as connection:
-        found = queue.progress(connection, place.queue_key, user().name)
+        counts = queue.progress(connection, place.queue_key, user().name)
         around = queue.neighbours(connection, place)
         due_at = queue.due_at(connection, place.queue_key)
-    left = found.total - found.done - (0 if place.outcome in queue.FINISHED else 1)
+    left = counts.total - counts.done - (0 if place.outcome in queue.FINISHED else 1)
     return {
-        "done": found.done,
-        "total": found.total,
-        "team_done": found.team,
-        "team_total": found.team_total,
+        "done": counts.done,
+        "total": counts.total,
+        "team_done": counts.team,
+        "team_total": counts.team_total,
         "has_previous": around.previous is not None,
         "has_next": around.next is not None or left > 0,
         "due": None if due_at is None else due_at // 1000,
@@ -228,7 +228,7 @@ def follow_queue_act(place: Assigned) -> None:
         st.toast("Submit or skip this trace to get the next one." if kind == "next" else "This is the first trace.")
         return
     if kind == "submitted" and place.occasion == queue.PRACTICE:
-        st.toast("The right answers stand on the Guideline page, under Practice.")
+        st.toast("The correct answers are on the Guideline page, under Practice.")
     st.query_params.from_dict(link_params(queue=str(place.queue_key), place=None if to is None else str(to)))
 
 
@@ -279,8 +279,8 @@ def chosen(ids: list[str]) -> str:
 def progress(ids: list[str]) -> dict[str, Json]:
     """How many traces this person has finished."""
     with read_transaction(workspace().engine) as connection:
-        mine = labels.reviews(connection, tables.review.c.annotator == user().name)
-    done = {review.trace_id for review in mine if review.status != "open"}
+        reviews = labels.reviews(connection, tables.review.c.annotator == user().name)
+    done = {review.trace_id for review in reviews if review.status != "open"}
     return {"done": len(done & set(ids)), "total": len(ids)}
 
 

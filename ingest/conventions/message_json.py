@@ -18,7 +18,7 @@ from tracejury.ingest.conventions.parts import (
     text_of,
     text_or_json,
 )
-from tracejury.ingest.leftovers import words_of
+from tracejury.ingest.leftovers import decisions_of
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, ToolCall
 
@@ -214,7 +214,7 @@ def _one_text(value: dict[str, Json]) -> list[ParsedMessage] | None:
     if "content" not in value:
         named = next((name for name in _WORDS if isinstance(value.get(name), str)), None)
         content = None if named is None else str(rest.pop(named))
-        if content is None and not calls and reasoning is None and any(True for _ in words_of(rest)):
+        if content is None and not calls and reasoning is None and any(True for _ in decisions_of(rest)):
             return None  # it says something, in a form that is not known here
     message = Message(_role(value["role"]), content, calls, fields["name"], fields["tool_call_id"], reasoning)
     return [ParsedMessage(message, rest or None)]

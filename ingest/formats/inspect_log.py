@@ -97,7 +97,7 @@ def _zipped(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]:
 
 def _object(data: bytes, archive: zipfile.ZipFile, name: str) -> dict[str, Json]:
     try:
-        value = parse_json(read_member(data, archive.getinfo(name)))
+        value = parse_json(read_member(data, archive, archive.getinfo(name)))
     except IngestError as error:
         place = f"{name}, {error.place}" if error.place else name
         raise IngestError(error.reason, place=place, remedy=error.remedy) from error

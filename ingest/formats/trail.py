@@ -51,11 +51,25 @@ def sniff(sample: FileSample) -> bool:
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of a file: one document, a list of them, one a line, or one a row of parquet."""
     documents = _parquet(source.data) if source.data.startswith(b"PAR1") else parse_documents(source.data)
+    is_damaged = False
     for document in documents:
         if document.error is not None:
+            is_damaged = True
             yield rejected(source.file, document.error)
-            continue
-        yield from _read_document(document, source)
+        elif is_damaged and not _is_whole(document.value):
+            yield rejected(source.file, _part_of_damaged(document.place))
+        else:
+            yield from _read_document(document, source)
+
+
+def _is_whole(value: Json) -> bool:
+    """Whether a document holds traces: beside a damaged one, spans by themselves may be a part of that."""
+    items = value if isinstance(value, list) else [value]
+    return bool(items) and all(isinstance(item, dict) and "spans" in item for item in items)
+
+
+def _part_of_damaged(place: str) -> IngestError:
+    return IngestError("spans that may belong to a damaged trace of this file", place=place, remedy="export it again")
 
 
 def _read_document(document: Document, source: Source) -> Iterator[Trace | Rejected]:
@@ -70,7 +84,12 @@ def _read_document(document: Document, source: Source) -> Iterator[Trace | Rejec
 
 
 def _is_span_list(value: list[Json]) -> bool:
-    return bool(value) and isinstance(value[0], dict) and "span_id" in value[0] and "spans" not in value[0]
+    return bool(value) and _is_span(value[0])
+
+
+def _is_span(value: Json) -> bool:
+    """Whether this is a span by itself; a log record names a span too, and has none of a span's own keys."""
+    return isinstance(value, dict) and "span_id" in value and "spans" not in value and bool(_MARKS & value.keys())
 
 
 def _traces(document: Json, source: Source, warnings: tuple[str, ...]) -> Iterator[Trace]:
@@ -104,7 +123,7 @@ def _opened(document: Json, place: str) -> tuple[list[Json], str | None, dict[st
             place=place,
             remedy="a TRAIL file is one object with trace_id and spans",
         )
-    if "spans" not in document and "span_id" in document:
+    if _is_span(document):
         return [document], None, {}
     spans = document.get("spans")
     if not isinstance(spans, list):
@@ -181,8 +200,16 @@ def _draft(
     if len(value) > len(_SPAN_KEYS) or value.keys() - _SPAN_KEYS:
         for key in value.keys() - _SPAN_KEYS:
             draft.attributes.setdefault(key if key not in draft.attributes else f"span.{key}", kept(value[key]))
+            _note_spans(draft, key, value[key])
     trace_id = value.get("trace_id")
     return draft, trace_id if isinstance(trace_id, str) and trace_id else None
+
+
+def _note_spans(draft: SpanDraft, key: str, value: Json) -> None:
+    """Warn of spans under a key that TRAIL does not have (a damaged `child_spans`): they are kept, not as spans."""
+    count = sum(map(_is_span, value)) if isinstance(value, list) else int(_is_span(value))
+    if count:
+        draft.warnings.append(f"unread_spans: {key!r} holds {count} span(s) where none belong; kept as an attribute")
 
 
 def _retyped(draft: SpanDraft, key: str, value: Json) -> None:

@@ -14,7 +14,7 @@ from tracejury.ingest.store.load import (
 )
 from tracejury.ingest.store.schema import metadata
 from tracejury.ingest.store.search import Hit, search
-from tracejury.ingest.store.write import Stored, StoreError, write, write_all
+from tracejury.ingest.store.write import Stored, StoreError, remove, write, write_all
 
 __all__ = [
     "Hit",
@@ -30,6 +30,7 @@ __all__ = [
     "open_engine",
     "pack",
     "read_transaction",
+    "remove",
     "search",
     "source_blocks",
     "source_key_of",

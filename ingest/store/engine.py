@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 
+T = TypeVar("T")
 _WRITERS = 0x7472616365  # "trace": the advisory lock that one writer at a time holds
 
 
 def open_engine(url: str) -> Engine:
     """An engine for `url` (SQLite or PostgreSQL). Raises `sqlalchemy.exc.ArgumentError` on a malformed URL."""
-    engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    engine = create_engine(_read_only(url) or url, pool_pre_ping=not url.startswith("sqlite"))
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _on_sqlite_connect)
         event.listen(engine, "begin", _on_sqlite_begin)
     return engine
+
+
+def _read_only(url: str) -> URL | None:
+    """The URL that reads an SQLite file which may not be written, None for any other.
+
+    Such a file cannot have the log that SQLite keeps beside it; where one was left, it is read too.
+    """
+    made = make_url(url)
+    file = made.database or ""
+    if made.get_backend_name() != "sqlite" or not os.path.isfile(file) or _is_writable(file):
+        return None
+    log = f"{file}-wal"
+    has_log = os.path.isfile(log) and os.path.getsize(log) > 0
+    asked = {"mode": "ro", "uri": "true"} | ({} if has_log else {"immutable": "1"})
+    return URL.create("sqlite", database=f"file:{quote(file)}", query=asked)
+
+
+def _is_writable(file: str) -> bool:
+    return os.access(file, os.W_OK) and os.access(os.path.dirname(file) or ".", os.W_OK)
 
 
 @contextmanager
@@ -47,8 +70,10 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 def _on_sqlite_connect(dbapi_connection: Any, _record: object) -> None:
     dbapi_connection.isolation_level = None  # the driver must not begin transactions by itself
     cursor = dbapi_connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=30000", "foreign_keys=ON"):
+    for pragma in ("synchronous=NORMAL", "busy_timeout=30000", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
+    with suppress(sqlite3.OperationalError):  # of a file that may only be read
+        cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA cache_size=-32000")
     cursor.close()
 
@@ -56,3 +81,8 @@ def _on_sqlite_connect(dbapi_connection: Any, _record: object) -> None:
 def _on_sqlite_begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("tracejury_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def chunks(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
+    """The items, so many at a time: a statement takes a bounded number of parameters."""
+    return (items[at : at + size] for at in range(0, len(items), size))

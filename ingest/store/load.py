@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Select, and_, not_, or_, select
 
 from tracejury.ingest.pack import DETAILS
 from tracejury.ingest.store import schema
-from tracejury.ingest.store.write import chunks
+from tracejury.ingest.store.engine import chunks
 from tracejury.ingest.texts import decompress, reference, restore
 from tracejury.ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outcome, Source, Span, ToolCall, Trace
 

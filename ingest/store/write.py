@@ -6,22 +6,26 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
+import orjson
 from sqlalchemy import Connection, Dialect, Select, Table, bindparam, delete, func, insert, select, update
 
-from tracejury.ingest.pack import Packed, Row, compressed_parts
+from tracejury.ingest.damage import is_damaged
+from tracejury.ingest.pack import Packed, Row, compressed_parts, pack
 from tracejury.ingest.store import schema
+from tracejury.ingest.store.engine import chunks
+from tracejury.ingest.store.load import load
 from tracejury.ingest.store.search import forget_spans, index_spans
 from tracejury.ingest.texts import TextPack, repacked
 
 StoredAs = Literal["new", "duplicate", "replaced"]
 _KEYS_A_QUERY = 5000
-T = TypeVar("T")
 
-_TRACES = select(schema.trace.c.trace_id, schema.trace.c.trace_key, schema.trace.c.digest, schema.trace.c.file).where(
-    schema.trace.c.trace_id.in_(bindparam("ids", expanding=True))
-)
+_TRACES = select(
+    schema.trace.c.trace_id, schema.trace.c.trace_key, schema.trace.c.digest, schema.trace.c.file,
+    schema.trace.c.warnings,
+).where(schema.trace.c.trace_id.in_(bindparam("ids", expanding=True)))  # fmt: skip
 _SOURCES = select(schema.source.c.digest, schema.source.c.source_key).where(
     schema.source.c.digest.in_(bindparam("digests", expanding=True))
 )
@@ -63,42 +67,71 @@ def write(connection: Connection, packed: Packed, *, replaces: Packed | None = N
     return outcome
 
 
-def write_all(connection: Connection, batch: Sequence[Packed]) -> list[Stored | StoreError]:
+def write_all(connection: Connection, batch: Sequence[Packed], *, replace: bool = False) -> list[Stored | StoreError]:
     """Store those traces of a batch that are not there; one that cannot be stored has its error in its place.
 
+    A whole trace takes the place of what a damaged file gave of it; with `replace`, any other content of its id.
     Run it inside `writing(engine)`. A table gets the rows of all traces in one statement.
     """
     there = _there(connection, batch)
     texts = _Texts(connection, batch)
     outcomes: list[Stored | StoreError] = []
     new: list[Packed] = []
+    replacing: list[Packed] = []
     for packed in batch:
         known = there.get(packed.trace_id)
-        if known is not None and known.digest != packed.digest:
+        if known is not None and known.digest == packed.digest:
+            outcomes.append(Stored(packed.trace_id, "duplicate", len(packed.spans)))
+        elif known is not None and not replace and not known.gives_way_to(packed):
             told = f"trace {packed.trace_id} is in the workspace already (from {known.file}) with other content"
             outcomes.append(StoreError(told))
-        elif known is not None:
-            outcomes.append(Stored(packed.trace_id, "duplicate", len(packed.spans)))
         elif missing := texts.missing(packed):
             told = f"trace {packed.trace_id} refers to {missing} text(s) that are nowhere: nothing of it is kept"
             outcomes.append(StoreError(told))
+        elif known is not None:
+            replacing.append(packed)
+            outcomes.append(Stored(packed.trace_id, "replaced", len(packed.spans)))
         else:
-            there[packed.trace_id] = _There(0, packed.digest, packed.source["file"])
+            there[packed.trace_id] = _There(0, packed.digest, packed.source["file"], packed.trace["warnings"])
             texts.add(packed)
             new.append(packed)
             outcomes.append(Stored(packed.trace_id, "new", len(packed.spans)))
     texts.insert()
     if new:
         _insert_content(connection, _insert_traces(connection, new), texts.keys)
+    for packed in replacing:
+        trace_key = _there(connection, [packed])[packed.trace_id].trace_key
+        _replace(connection, packed, trace_key, pack(load(connection, packed.trace_id)))
     return outcomes
 
 
+def remove(connection: Connection, trace_id: str) -> bool:
+    """Take a trace and what belongs to it alone out of the store; False where it is not there.
+
+    Run it inside `writing(engine)`. Texts stay: other traces may hold them too.
+    """
+    of_trace = schema.trace.c.trace_id == trace_id
+    row = connection.execute(select(schema.trace.c.trace_key, schema.trace.c.source_key).where(of_trace)).first()
+    connection.execute(delete(schema.inbox).where(schema.inbox.c.trace_id == trace_id))
+    if row is None:
+        return False
+    _remove_content(connection, row.trace_key, pack(load(connection, trace_id)))
+    connection.execute(delete(schema.trace).where(of_trace))
+    _remove_unused_source(connection, row.source_key)
+    return True
+
+
 class _There(NamedTuple):
-    """What is stored under a trace id."""
+    """What is stored under a trace id; `warnings` as JSON text."""
 
     trace_key: int
     digest: str
     file: str
+    warnings: str
+
+    def gives_way_to(self, packed: Packed) -> bool:
+        """Whether this came of a damaged file and `packed` did not."""
+        return is_damaged(orjson.loads(self.warnings)) and not is_damaged(orjson.loads(packed.trace["warnings"]))
 
 
 def _there(connection: Connection, batch: Sequence[Packed]) -> dict[str, _There]:
@@ -118,20 +151,20 @@ class _Texts:
 
     def missing(self, packed: Packed) -> int:
         """How many texts this trace needs that are neither stored nor brought with it."""
-        brought = {key for pack in packed.texts for key, _, _ in pack.texts}
+        brought = {key for texts in packed.texts for key, _, _ in texts.texts}
         return sum(key not in self.keys and key not in brought for key in packed.references)
 
     def add(self, packed: Packed) -> None:
         """Note the texts that are new with this trace, in their packs."""
-        for pack in packed.texts:
-            new = [place for place in pack.texts if place[0] not in self.keys]
+        for texts in packed.texts:
+            new = [place for place in texts.texts if place[0] not in self.keys]
             if new:
-                self._add_pack(repacked(pack, new))
+                self._add_pack(repacked(texts, new))
 
-    def _add_pack(self, pack: TextPack) -> None:
+    def _add_pack(self, texts: TextPack) -> None:
         pack_key = self._next_pack + len(self._packs)
-        self._packs.append({"pack_key": pack_key, "body": pack.body})
-        for key, start, size in pack.texts:
+        self._packs.append({"pack_key": pack_key, "body": texts.body})
+        for key, start, size in texts.texts:
             text_key = self.keys[key] = self._next_text + len(self._texts)
             place = {"pack_key": pack_key, "start": start, "size": size}
             self._texts.append({"text_key": text_key, "hash": bytes.fromhex(key), **place})
@@ -197,10 +230,15 @@ def _replace(connection: Connection, packed: Packed, trace_key: int, old: Packed
     now = time.time_ns() // 1000
     (source_key,) = _source_keys(connection, [packed], now).values()
     connection.execute(update(schema.trace).where(of_trace).values(**_trace_row(packed, source_key, now)))
+    _remove_unused_source(connection, old_source)
+    _insert_content(connection, [(trace_key, packed)], texts.keys)
+
+
+def _remove_unused_source(connection: Connection, source_key: int | None) -> None:
+    """Take a source's bytes out of the store where no trace was read from them any more."""
     for table in (schema.source_part, schema.source):
         is_unused = table.c.source_key.not_in(select(schema.trace.c.source_key))
-        connection.execute(delete(table).where(table.c.source_key == old_source, is_unused))
-    _insert_content(connection, [(trace_key, packed)], texts.keys)
+        connection.execute(delete(table).where(table.c.source_key == source_key, is_unused))
 
 
 def _remove_content(connection: Connection, trace_key: int, old: Packed) -> None:
@@ -261,7 +299,3 @@ def known_text_keys(connection: Connection, hashes: Iterable[str]) -> dict[str, 
         rows = connection.execute(_TEXT_KEYS, {"hashes": some})
         found.update((bytes(hash_).hex(), key) for hash_, key in rows)
     return found
-
-
-def chunks(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
-    return (items[at : at + size] for at in range(0, len(items), size))

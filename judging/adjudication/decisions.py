@@ -170,10 +170,10 @@ def all_opinions(connection: Connection, *, seed: str, before: Opinions | None =
     empty = Opinions(disputes={}, said_at={}, states={}, nobody=nobody)
     known = before if before is not None and before.nobody == nobody else empty
     changed = {trace_id for trace_id, state in states.items() if known.states.get(trace_id) != state}
-    kept = {key: one for key, one in known.disputes.items() if key in states and key not in changed}
-    found = kept | _disputes_of(connection, changed, seed)
+    unchanged = {key: one for key, one in known.disputes.items() if key in states and key not in changed}
+    disputes = unchanged | _disputes_of(connection, changed, seed)
     return Opinions(
-        disputes={key: found[key] for key in sorted(found)},
+        disputes={key: disputes[key] for key in sorted(disputes)},
         said_at=_said_at(connection),
         states=states,
         nobody=nobody,
@@ -231,8 +231,8 @@ def items(
     Two people or more must have submitted. A settled trace comes back when a rater changes what they said.
     `known` is what `all_opinions` gave, `ruled` the `rulings`, where they are at hand.
     """
-    found = all_opinions(connection, seed=seed) if known is None else known
-    made = _items(connection, worst_first(found.disputes.values()), found.said_at, ruled)
+    opinions = all_opinions(connection, seed=seed) if known is None else known
+    made = _items(connection, worst_first(opinions.disputes.values()), opinions.said_at, ruled)
     return made if everything else [one for one in made if one.status != "closed"]
 
 
@@ -262,8 +262,10 @@ def undisputed(
 ) -> list[AdjudicationItem]:
     """Traces that two people or more submitted, that nobody differs on, and whose gold is not written."""
     every = all_opinions(connection, seed=seed) if known is None else known
-    found = _items(connection, (one for one in every.disputes.values() if not one.is_disputed), every.said_at, ruled)
-    return [one for one in found if one.status != "closed"]
+    candidates = _items(
+        connection, (one for one in every.disputes.values() if not one.is_disputed), every.said_at, ruled
+    )
+    return [one for one in candidates if one.status != "closed"]
 
 
 def _items(
@@ -287,10 +289,10 @@ def decisions_by_trace(connection: Connection, trace_id: str | None = None) -> d
     """What has been decided, by trace: the fold of all rows."""
     query = select(_table).order_by(_table.c.row_key)
     rows = connection.execute(query if trace_id is None else query.where(_table.c.trace_id == trace_id))
-    found: dict[str, TraceDecisions] = {}
+    decisions: dict[str, TraceDecisions] = {}
     for row in rows:
-        found[row.trace_id] = _after(found.get(row.trace_id, TraceDecisions(trace_id=row.trace_id)), row)
-    return found
+        decisions[row.trace_id] = _after(decisions.get(row.trace_id, TraceDecisions(trace_id=row.trace_id)), row)
+    return decisions
 
 
 # ---- decisions -------------------------------------------------------------------------------------------------
@@ -306,8 +308,8 @@ def refuse_if_changed(connection: Connection, trace_id: str, drawn: ItemRevision
     """Raises `AdjudicationError` where somebody decided on the trace, or changed what they said of it, since."""
     if item_revision(connection, trace_id) != drawn:
         raise AdjudicationError(
-            "somebody decided on this trace, or a rater changed it, since this page was drawn: it is drawn anew now, "
-            "look at it and decide again"
+            "somebody decided on this trace, or a rater changed a label, after this page was drawn. Try: read the "
+            "updated page and decide again"
         )
 
 
@@ -383,7 +385,7 @@ def add(
     quote: str = "",
 ) -> str:
     """An error that no rater saw; gives the gold's label id, by which it is edited and rejected. Needs a reason."""
-    _must_reason(reason, "an error that no rater saw")
+    _must_reason(reason, "an error that no rater marked")
     if len(_opinions(connection, {trace_id}).get(trace_id, {})) < 2:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
     spans = _once(span_ids)
@@ -418,12 +420,12 @@ def set_score(
 ) -> None:
     """The final score of a dimension, None for not applicable. Where raters differ the reason is required."""
     if dimension not in DIMENSIONS:
-        raise AdjudicationError(f"{dimension!r} is no dimension: use one of {', '.join(DIMENSIONS)}")
+        raise AdjudicationError(f"{dimension!r} is not a dimension: use one of {', '.join(DIMENSIONS)}")
     if value is not None and value not in SCORES:
-        raise AdjudicationError(f"{value!r} is no score: use 0, 1, 2, 3 or not applicable")
-    given = {opinion.scores[dimension] for opinion in _opinions(connection, {trace_id}).get(trace_id, {}).values()
+        raise AdjudicationError(f"{value!r} is not a score: use 0, 1, 2, 3 or not applicable")
+    values = {opinion.scores[dimension] for opinion in _opinions(connection, {trace_id}).get(trace_id, {}).values()
              if dimension in opinion.scores}  # fmt: skip
-    if given != {value}:
+    if values != {value}:
         _must_reason(reason, f"a score of {dimension} that not all raters gave")
     payload = {"dimension": dimension, "value": value, "not_applicable": value is None}
     _append(connection, trace_id, "score", "score", payload, by, reason)
@@ -431,17 +433,17 @@ def set_score(
 
 def settle_agreed(connection: Connection, trace_id: str, *, by: str, seed: str, judge: str | None = None) -> int:
     """Decide what needs no deciding: errors that all raters saw, scores that all gave alike. How many it were."""
-    found = item(connection, trace_id, seed=seed, judge=judge)
-    if found is None:
+    shown = item(connection, trace_id, seed=seed, judge=judge)
+    if shown is None:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
     settled = 0
-    for group in found.dispute.groups:
-        if not group.missing and _outcomes(found.decided, group) == {"undecided"}:
+    for group in shown.dispute.groups:
+        if not group.missing and _outcomes(shown.decided, group) == {"undecided"}:
             merge(connection, group.label_ids, by=by, reason=AGREED)
             settled += 1
-    for dimension, given in found.dispute.scores.items():
-        values = set(given.values())
-        if dimension not in found.decided.scores and len(values) == 1 and len(given) == len(found.dispute.raters):
+    for dimension, by_rater in shown.dispute.scores.items():
+        values = set(by_rater.values())
+        if dimension not in shown.decided.scores and len(values) == 1 and len(by_rater) == len(shown.dispute.raters):
             set_score(connection, trace_id, dimension, values.pop(), by=by, reason=AGREED)
             settled += 1
     return settled
@@ -455,15 +457,15 @@ def close(
     `judge` is the judge model that is shown beside the people, if any; every gold label names it, and those that were
     shown when something was decided.
     """
-    found = item(connection, trace_id, seed=seed, judge=judge)
-    if found is None:
+    decided_item = item(connection, trace_id, seed=seed, judge=judge)
+    if decided_item is None:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
-    if found.open_points:
-        raise AdjudicationError(f"still to be decided: {'; '.join(found.open_points)}")
-    version = found.decided.version + 1
-    shown = ", ".join(sorted(found.decided.judges | ({judge} if judge else set()))) or None
+    if decided_item.open_points:
+        raise AdjudicationError(f"still to be decided: {'; '.join(decided_item.open_points)}")
+    version = decided_item.decided.version + 1
+    shown = ", ".join(sorted(decided_item.decided.judges | ({judge} if judge else set()))) or None
     _append(connection, trace_id, "done", "close", {"version": version, "judge_shown": shown}, by, note)
-    _write_gold(connection, found.decided, version, by, shown)
+    _write_gold(connection, decided_item.decided, version, by, shown)
     record(connection, who=by, what="gold written", subject=trace_id, detail={"version": version})
     return version
 
@@ -571,11 +573,11 @@ def _opinions(connection: Connection, trace_ids: Set[str]) -> dict[str, dict[str
         if label.is_complete:
             errors[label.trace_id, label.annotator].append(label)
     scores = _scores(connection, *of[2])
-    found: dict[str, dict[str, Opinion]] = defaultdict(dict)
+    opinions: dict[str, dict[str, Opinion]] = defaultdict(dict)
     for key in sorted(done):
         if key[0] in present and key[1] not in nobody:
-            found[key[0]][key[1]] = Opinion(errors=errors[key], scores=scores[key])
-    return dict(found)
+            opinions[key[0]][key[1]] = Opinion(errors=errors[key], scores=scores[key])
+    return dict(opinions)
 
 
 def _scores(
@@ -590,11 +592,11 @@ def _scores(
         .where(newest(table, keys, *blind), table.c.dimension.in_(DIMENSIONS), *blind)
         .order_by(table.c.row_key)
     ).all()
-    found: dict[tuple[str, str], dict[str, float | None]] = defaultdict(dict)
+    scores: dict[tuple[str, str], dict[str, float | None]] = defaultdict(dict)
     for trace_id, person, dimension, value, not_applicable in rows:
         if not_applicable or value is not None:
-            found[trace_id, person][dimension] = None if not_applicable else value
-    return found
+            scores[trace_id, person][dimension] = None if not_applicable else value
+    return scores
 
 
 def _read_by_two() -> Select[Any]:
@@ -668,15 +670,15 @@ def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabe
     wanted = list(dict.fromkeys(label_ids))
     if not wanted:
         raise AdjudicationError("no label was chosen")
-    found = {
+    labels = {
         label.label_id: label for label in error_labels(connection, table.c.label_id.in_(wanted), table.c.occasion == 0)
     }
-    found |= {label.label_id: label for label in finding_labels(connection, wanted)}
-    found |= _standing(connection, [label_id for label_id in wanted if label_id not in found])
-    gone = [label_id for label_id in wanted if label_id not in found]
+    labels |= {label.label_id: label for label in finding_labels(connection, wanted)}
+    labels |= _standing(connection, [label_id for label_id in wanted if label_id not in labels])
+    gone = [label_id for label_id in wanted if label_id not in labels]
     if gone:
-        raise AdjudicationError(f"label {gone[0]} is not there any more: reload the page")
-    sources = [found[label_id] for label_id in wanted]
+        raise AdjudicationError(f"label {gone[0]} no longer exists: reload the page")
+    sources = [labels[label_id] for label_id in wanted]
     if len({label.trace_id for label in sources}) > 1:
         raise AdjudicationError("the labels are of different traces")
     return sources
@@ -807,7 +809,7 @@ def _delete(connection: Connection, label_id: str, by: str) -> None:
 
 def _must_reason(reason: str, what: str) -> None:
     if not reason.strip():
-        raise AdjudicationError(f"{what} needs a reason: others will read it")
+        raise AdjudicationError(f"{what} needs a reason: other people read it")
 
 
 def _must_be_complete(connection: Connection, label: ErrorLabel) -> None:

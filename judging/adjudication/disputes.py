@@ -41,8 +41,8 @@ class ErrorGroup:
     @cached_property
     def impact(self) -> Impact | None:
         """The gravest that a rater gave."""
-        given = [label.impact for _, label in self.labels if label.impact is not None]
-        return max(given, key=IMPACTS.index, default=None)
+        impacts = [label.impact for _, label in self.labels if label.impact is not None]
+        return max(impacts, key=IMPACTS.index, default=None)
 
     @property
     def is_disputed(self) -> bool:
@@ -103,14 +103,18 @@ def dispute(
         }
         for dimension in DIMENSIONS
     }
-    scores = {dimension: given for dimension, given in scores.items() if given}
-    found = groups({rater: opinion.errors for rater, opinion in by_rater.items()}, parents=parents)
+    scores = {dimension: by_rater_scores for dimension, by_rater_scores in scores.items() if by_rater_scores}
+    error_groups = groups({rater: opinion.errors for rater, opinion in by_rater.items()}, parents=parents)
     return Dispute(
         trace_id=trace_id,
         raters=tuple(by_rater),
         scores=scores,
-        groups=tuple(sorted(found, key=lambda group: _first_place(group, order or {}))),
-        gaps={dimension: gap for dimension, given in scores.items() if (gap := _gap(given.values())) >= FAR},
+        groups=tuple(sorted(error_groups, key=lambda group: _first_place(group, order or {}))),
+        gaps={
+            dimension: gap
+            for dimension, by_rater_scores in scores.items()
+            if (gap := _gap(by_rater_scores.values())) >= FAR
+        },
     )
 
 

@@ -37,7 +37,7 @@ def show_judge(connection: Connection, judge_model: str | None, *, by: str) -> N
     """Show this judge model to adjudicators, or none. Raises `JudgeColumnError` for one that has judged nothing."""
     before = judge_shown(connection)
     if judge_model is not None and judge_model not in judge_models(connection):
-        raise JudgeColumnError(f"{judge_model!r} has judged no trace here")
+        raise JudgeColumnError(f"{judge_model!r} has judged no trace in this workspace")
     if judge_model == before:
         return
     connection.execute(delete(tables.setting).where(tables.setting.c.name == SETTING))
@@ -50,8 +50,8 @@ def show_judge(connection: Connection, judge_model: str | None, *, by: str) -> N
 
 def judge_opinion(connection: Connection, trace_id: str, judge_model: str) -> Opinion | None:
     """What the judge model said of the trace in its first run, in a rater's words; None where it said nothing."""
-    found = compare_trace(connection, trace_id=trace_id, reference=JUDGE, judge_model=judge_model)
-    answers = [cell for cell in found.cells if isinstance(cell.outcome, Verdict)]
+    comparison = compare_trace(connection, trace_id=trace_id, reference=JUDGE, judge_model=judge_model)
+    answers = [cell for cell in comparison.cells if isinstance(cell.outcome, Verdict)]
     if not answers:
         return None
     scores: dict[str, float | None] = {
@@ -61,7 +61,7 @@ def judge_opinion(connection: Connection, trace_id: str, judge_model: str) -> Op
     }
     errors = [
         _label(trace_id, pair.finding_key, pair.finding, pair.rubric)
-        for pair in found.pairs
+        for pair in comparison.pairs
         if pair.finding is not None and pair.finding_key is not None
     ]
     return Opinion(errors=errors, scores=scores)

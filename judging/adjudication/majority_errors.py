@@ -43,8 +43,8 @@ class SeenError:
     @property
     def impact(self) -> Impact | None:
         """The middle one of those given; of two in the middle the graver."""
-        given = sorted((label.impact for label in self.labels if label.impact is not None), key=IMPACTS.index)
-        return given[len(given) // 2] if given else None
+        impacts = sorted((label.impact for label in self.labels if label.impact is not None), key=IMPACTS.index)
+        return impacts[len(impacts) // 2] if impacts else None
 
 
 def most_say(said: Iterable[Collection[str]]) -> tuple[str, ...]:
@@ -63,5 +63,5 @@ def seen_errors(by_person: Mapping[str, Sequence[ErrorLabel]], parents: Mapping[
     `by_person` holds everyone who submitted the trace, those who saw no error too.
     """
     people = {name: by_person[name] for name in sorted(by_person)}
-    found = groups(people, parents=parents)
-    return [SeenError(labels=tuple(label for _, label in one.labels), people=len(people)) for one in found]
+    error_groups = groups(people, parents=parents)
+    return [SeenError(labels=tuple(label for _, label in one.labels), people=len(people)) for one in error_groups]

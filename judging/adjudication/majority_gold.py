@@ -48,15 +48,15 @@ def majority_gold(
     several = {trace: names for trace, names in people.items() if len(names) > 1}
     labels = _labels(connection, set(rows["label_id"]), blind_only=blind_only)
     parents = parents_by_trace(connection, several)
-    found = [
+    seen_list = [
         one
         for trace, names in several.items()
         for one in seen_errors({name: labels.get((trace, name), []) for name in names}, parents.get(trace, {}))
     ]
-    seen = {one.label_id: one for one in found if one.outcome == "majority"}
-    given = scores.merge(done.drop_duplicates(), on=["annotator", "trace_id"])
-    voted = majority_scores(given[among(given["trace_id"], several)])
-    return MajorityGold(errors=_rows(rows, seen), scores=voted, votes=_votes(found, voted), seen=seen)
+    seen = {one.label_id: one for one in seen_list if one.outcome == "majority"}
+    submitted_scores = scores.merge(done.drop_duplicates(), on=["annotator", "trace_id"])
+    voted = majority_scores(submitted_scores[among(submitted_scores["trace_id"], several)])
+    return MajorityGold(errors=_rows(rows, seen), scores=voted, votes=_votes(seen_list, voted), seen=seen)
 
 
 def majority_matches(
@@ -69,19 +69,19 @@ def majority_matches(
     cell, by the assignment with most words and then most proposals. Localized: the finding cites a span of the error.
     """
     goes_by = {label.label_id: key for key, one in seen.items() for label in one.labels}
-    mine = decided[among(decided["label_id"], goes_by)]
-    mine = mine.assign(label_id=mine["label_id"].map(goes_by).astype("str"))
-    words = pd.DataFrame({name: mine["status"] == name for name in ("confirmed", "rejected", "proposed")})
+    decisions = decided[among(decided["label_id"], goes_by)]
+    decisions = decisions.assign(label_id=decisions["label_id"].map(goes_by).astype("str"))
+    words = pd.DataFrame({name: decisions["status"] == name for name in ("confirmed", "rejected", "proposed")})
     keys = ["cell_key", "label_id", "finding_id"]
-    votes = pd.concat([mine[keys], words.astype("int64")], axis=1).groupby(keys, sort=False).sum().reset_index()
+    votes = pd.concat([decisions[keys], words.astype("int64")], axis=1).groupby(keys, sort=False).sum().reset_index()
     confirmed = votes["confirmed"] > votes["rejected"]
     proposed = (votes["confirmed"] + votes["rejected"] == 0) & (not confirmed_only)
     votes = votes.assign(
         status=np.where(confirmed, "confirmed", "proposed"),
         weight=(votes["confirmed"] - votes["rejected"]).clip(lower=0) * _CONFIRMED + votes["proposed"],
     )[confirmed | proposed]
-    kept = [one for _, cell in votes.groupby("cell_key", sort=False) for one in _one_to_one(cell)]
-    pairs = votes.loc[kept, [*keys, "status"]].reset_index(drop=True)
+    matches = [one for _, cell in votes.groupby("cell_key", sort=False) for one in _one_to_one(cell)]
+    pairs = votes.loc[matches, [*keys, "status"]].reset_index(drop=True)
     cited = cited_spans(connection, [int(key) for key in pairs["finding_id"]])
     localized = [
         not cited.get(finding, frozenset()).isdisjoint(seen[label].span_ids)
@@ -93,11 +93,11 @@ def majority_matches(
 def _labels(connection: Connection, kept: set[str], *, blind_only: bool) -> dict[tuple[str, str], list[ErrorLabel]]:
     table = tables.error_label
     conditions = [table.c.occasion == 0, *([table.c.phase == "blind"] if blind_only else [])]
-    found: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
+    labels: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
     for label in error_labels(connection, *conditions):
         if label.label_id in kept:
-            found[label.trace_id, label.annotator].append(label)
-    return dict(found)
+            labels[label.trace_id, label.annotator].append(label)
+    return dict(labels)
 
 
 def _rows(rows: pd.DataFrame, seen: Mapping[str, SeenError]) -> pd.DataFrame:

@@ -29,7 +29,7 @@ class Feedback:
     gold_scores: Mapping[str, float | None]
     caught: tuple[tuple[ErrorLabel, ErrorLabel], ...]
     missed: tuple[ErrorLabel, ...]
-    extra: tuple[ErrorLabel, ...]
+    unmatched: tuple[ErrorLabel, ...]
 
 
 def feedback(connection: Connection, annotator: str, trace_id: str) -> Feedback | None:
@@ -47,7 +47,7 @@ def feedback(connection: Connection, annotator: str, trace_id: str) -> Feedback 
         gold_scores=_scores(connection, gold, trace_id, FIRST),
         caught=tuple(pairs),
         missed=tuple(label for label in right if label.label_id not in met),
-        extra=tuple(label for label in own if label.label_id not in met),
+        unmatched=tuple(label for label in own if label.label_id not in met),
     )
 
 
@@ -73,8 +73,8 @@ def practised(connection: Connection, annotator: str) -> list[Feedback]:
         .where(_review.c.annotator == annotator, _review.c.occasion == PRACTICE, _review.c.status == "submitted")
         .distinct()
     ).all()
-    found = [feedback(connection, annotator, trace_id) for trace_id in sorted(traces)]
-    return [one for one in found if one is not None]
+    feedbacks = [feedback(connection, annotator, trace_id) for trace_id in sorted(traces)]
+    return [one for one in feedbacks if one is not None]
 
 
 def calibration(found: list[Feedback]) -> pd.DataFrame:
@@ -91,18 +91,18 @@ def calibration(found: list[Feedback]) -> pd.DataFrame:
 
 
 def _has_submitted(connection: Connection, annotator: str, trace_id: str, occasion: int) -> bool:
-    mine = (_review.c.annotator == annotator, _review.c.trace_id == trace_id, _review.c.occasion == occasion)
-    status = connection.scalar(select(_review.c.status).where(newest(_review, ("annotator",), *mine), *mine))
+    own = (_review.c.annotator == annotator, _review.c.trace_id == trace_id, _review.c.occasion == occasion)
+    status = connection.scalar(select(_review.c.status).where(newest(_review, ("annotator",), *own), *own))
     return status == "submitted"
 
 
 def _errors(connection: Connection, annotator: str, trace_id: str, occasion: int) -> list[ErrorLabel]:
     table = tables.error_label
-    mine = (table.c.annotator == annotator, table.c.trace_id == trace_id, table.c.occasion == occasion)
-    return [label for label in error_labels(connection, *mine, table.c.phase == "blind") if label.is_complete]
+    own = (table.c.annotator == annotator, table.c.trace_id == trace_id, table.c.occasion == occasion)
+    return [label for label in error_labels(connection, *own, table.c.phase == "blind") if label.is_complete]
 
 
 def _scores(connection: Connection, annotator: str, trace_id: str, occasion: int) -> dict[str, float | None]:
     table = tables.score_label
-    mine = (table.c.annotator == annotator, table.c.trace_id == trace_id, table.c.occasion == occasion)
-    return scores_of(score_labels(connection, *mine, table.c.phase == "blind"))
+    own = (table.c.annotator == annotator, table.c.trace_id == trace_id, table.c.occasion == occasion)
+    return scores_of(score_labels(connection, *own, table.c.phase == "blind"))

@@ -104,9 +104,9 @@ def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> p
     weighted = _counts(pairs, traces, dimensions, share)
     plain = _counts(pairs, traces, dimensions, np.ones(len(pairs))).astype(np.int64)
     total = weighted.sum(axis=0)
-    found = errors.rates(total)
-    low, high = _bounds(weighted, found, draws, seed, method)
-    low, high = errors.with_width(total, found, low, high) if draws > 0 else (low, high)
+    values = errors.rates(total)
+    low, high = _bounds(weighted, values, draws, seed, method)
+    low, high = errors.with_width(total, values, low, high) if draws > 0 else (low, high)
     seen = (plain.sum(axis=(3, 4)) > 0).sum(axis=0)
     people = pairs["author"].nunique()
     rows = [
@@ -115,7 +115,7 @@ def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> p
             "impact": impact,
             "kind": kind,
             "metric": rate,
-            "value": found[j, i, k, r],
+            "value": values[j, i, k, r],
             "low": low[j, i, k, r],
             "high": high[j, i, k, r],
             "n": errors.rate_n(rate, *cells),

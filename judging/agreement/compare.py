@@ -132,18 +132,18 @@ def compare_errors(
     blank = errors.says_nothing(dimensions, totals[0]).reshape(-1)
 
     def statistic(sums: Floats) -> Floats:
-        found = errors.rates(sums.reshape(*sums.shape[:-1], 2, -1, 4))
-        difference = (found[..., 0, :, :] - found[..., 1, :, :]).reshape(*sums.shape[:-1], -1)
+        values = errors.rates(sums.reshape(*sums.shape[:-1], 2, -1, 4))
+        difference = (values[..., 0, :, :] - values[..., 1, :, :]).reshape(*sums.shape[:-1], -1)
         return np.where(blank, np.nan, difference)
 
     boot = cluster_bootstrap(joined, statistic, draws=draws, seed=seed)
     low, high = _bounds(boot, method, np.repeat(_same(both), len(errors.RATES)))
-    found = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
+    values = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
     counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
     index = pd.MultiIndex.from_product(
         [dimensions, IMPACTS, KINDS, errors.RATES], names=["dimension", "impact", "kind", "metric"]
     )
-    table = pd.DataFrame({"left": found[0], "right": found[1], "difference": found[0] - found[1]}, index=index)
+    table = pd.DataFrame({"left": values[0], "right": values[1], "difference": values[0] - values[1]}, index=index)
     table["low"], table["high"], table["n"] = low, high, counted
     table["traces"] = np.repeat((sides[0].counts.sum(axis=-1) > 0).sum(axis=0).reshape(-1), len(errors.RATES))
     table["undefined_draws"] = boot.undefined
@@ -164,20 +164,20 @@ def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame, *, kind: Kind = "caug
     relevant = both[both["relevant"]]
     rows = []
     for dimension in frames.in_order(both["dimension"], frames.DIMENSION_ORDER):
-        mine = relevant[relevant["dimension"] == dimension]
-        a, b = mine[f"{kind}_left"].to_numpy(), mine[f"{kind}_right"].to_numpy()
+        rows_of_dimension = relevant[relevant["dimension"] == dimension]
+        a, b = rows_of_dimension[f"{kind}_left"].to_numpy(), rows_of_dimension[f"{kind}_right"].to_numpy()
         test = mcnemar(int((a & ~b).sum()), int((b & ~a).sum()))
         rows.append(
             {
                 "dimension": dimension,
-                "n": len(mine),
+                "n": len(rows_of_dimension),
                 "both": int((a & b).sum()),
                 "only_left": test.only_left,
                 "only_right": test.only_right,
                 "neither": int((~a & ~b).sum()),
                 "statistic": test.statistic,
                 "p_corrected": test.p_corrected,
-                "p_exact": test.p_exact if len(mine) else None,
+                "p_exact": test.p_exact if len(rows_of_dimension) else None,
             }
         )
     columns = {
@@ -326,18 +326,18 @@ def _score_differences(mine: pd.DataFrame, draws: int, seed: int, method: Method
         return np.stack([metric.function(table) for metric in SCORE_METRICS], axis=-1)
 
     def statistic(sums: Floats) -> Floats:
-        found = both_sides(sums)
-        return np.asarray(found[..., 0, :] - found[..., 1, :], dtype=np.float64)
+        values = both_sides(sums)
+        return np.asarray(values[..., 0, :] - values[..., 1, :], dtype=np.float64)
 
-    found = both_sides(cells.sum(axis=0))
+    values = both_sides(cells.sum(axis=0))
     boot = cluster_bootstrap(cells, statistic, draws=draws, seed=seed)
     low, high = _bounds(boot, method, (cells[:, :size] == cells[:, size:]).all())
     return pd.DataFrame(
         {
             "metric": [metric.name for metric in SCORE_METRICS],
-            "left": found[0],
-            "right": found[1],
-            "difference": found[0] - found[1],
+            "left": values[0],
+            "right": values[1],
+            "difference": values[0] - values[1],
             "low": low,
             "high": high,
             "n": len(mine),

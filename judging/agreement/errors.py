@@ -193,11 +193,11 @@ def trace_cells(pairs: pd.DataFrame, missing: Missing = "drop") -> Cells:
     failed = (pairs["state"] == "failed").to_numpy()
     skipped = (pairs["state"] == "not_applicable").to_numpy()
     unknown = (pairs["state"] == "not_matched").to_numpy()
-    kept = ~skipped & ~unknown & (~failed | (missing == "disagree"))
+    counted = ~skipped & ~unknown & (~failed | (missing == "disagree"))
     counts = np.zeros(shape, dtype=np.int64)
     for k, kind in enumerate(KINDS):
-        truth, predicted = pairs["relevant"].to_numpy()[kept], pairs[kind].to_numpy()[kept]
-        at = tuple(place[kept] for place in places)
+        truth, predicted = pairs["relevant"].to_numpy()[counted], pairs[kind].to_numpy()[counted]
+        at = tuple(place[counted] for place in places)
         counts[:, :, :, k, :] = _kind_counts(truth, predicted, at, (len(traces), len(dimensions)))
     return Cells(
         traces=traces,
@@ -288,8 +288,8 @@ def error_bootstrap(cells: Cells, *, draws: int = DRAWS, seed: int = SEED) -> Bo
     traces = len(cells.traces)
 
     def statistic(sums: Floats) -> Floats:
-        found = rates(sums.reshape(*sums.shape[:-1], -1, 4))
-        return found.reshape(*sums.shape[:-1], -1)
+        values = rates(sums.reshape(*sums.shape[:-1], -1, 4))
+        return values.reshape(*sums.shape[:-1], -1)
 
     return cluster_bootstrap(cells.counts.reshape(traces, -1), statistic, draws=draws, seed=seed)
 
@@ -308,8 +308,8 @@ def coverage_table(
 def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
     """`coverage_table` of an `error_table`: its recall and the interval of that."""
     rates = {f"recall{end}": f"coverage{end}" for end in ("", "_low", "_high")}
-    kept = table[[*KEYS, "tp", "positives", *LEFT_OUT, *rates]]
-    return _printed(kept.rename(columns={"tp": "hits", "positives": "n"} | rates))
+    rates_table = table[[*KEYS, "tp", "positives", *LEFT_OUT, *rates]]
+    return _printed(rates_table.rename(columns={"tp": "hits", "positives": "n"} | rates))
 
 
 def suite_coverage(
@@ -393,9 +393,9 @@ def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
     for split in frames.in_order(pairs["split"], ("dev", "test")):
         part = pairs[pairs["split"] == split]
         for dimension in frames.in_order(part["dimension"], frames.DIMENSION_ORDER):
-            mine = part[part["dimension"] == dimension].drop_duplicates(["trace_id", "error_id"])
+            rows_of_dimension = part[part["dimension"] == dimension].drop_duplicates(["trace_id", "error_id"])
             for impact in IMPACTS:
-                at = mine if impact == "all" else mine[mine["impact"] == impact]
+                at = rows_of_dimension if impact == "all" else rows_of_dimension[rows_of_dimension["impact"] == impact]
                 rows.append(
                     {
                         "dimension": dimension,
@@ -427,7 +427,7 @@ def coverage_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def dimension_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
-    """Which judge caught the errors of which dimension: with counts.
+    """Errors caught, by the error's dimension and the judge's dimension: with counts.
 
     One row per judge model, split, error_dimension and dimension: errors (mapped to the dimension and judged), caught,
     localized, share (caught / errors). The diagonal is each judge's recall.
@@ -510,15 +510,15 @@ def _rate_rows(
     judge_model: str, split: str, cells: Cells, draws: int, seed: int, method: Method
 ) -> list[dict[str, object]]:
     totals = cells.counts.sum(axis=0)
-    found = rates(totals)
-    low = np.full(found.shape, np.nan)
-    high = np.full(found.shape, np.nan)
+    values = rates(totals)
+    low = np.full(values.shape, np.nan)
+    high = np.full(values.shape, np.nan)
     if draws > 0:
         bounds = error_bootstrap(cells, draws=draws, seed=seed).interval(method)
-        low, high = bounds[0].reshape(found.shape), bounds[1].reshape(found.shape)
-        low, high = with_width(totals, found, low, high)
+        low, high = bounds[0].reshape(values.shape), bounds[1].reshape(values.shape)
+        low, high = with_width(totals, values, low, high)
     blank = says_nothing(cells.dimensions, totals)
-    found, low, high = (np.where(blank, np.nan, each) for each in (found, low, high))
+    values, low, high = (np.where(blank, np.nan, each) for each in (values, low, high))
     seen = (cells.counts.sum(axis=(3, 4)) > 0).sum(axis=0)
     rows: list[dict[str, object]] = []
     for k, kind in enumerate(KINDS):
@@ -543,7 +543,7 @@ def _rate_rows(
                     "not_matched": int(cells.not_matched[j, i]),
                 }
                 for r, rate in enumerate(RATES):
-                    row[rate] = found[j, i, k, r]
+                    row[rate] = values[j, i, k, r]
                     row[f"{rate}_low"] = low[j, i, k, r]
                     row[f"{rate}_high"] = high[j, i, k, r]
                 rows.append(row)

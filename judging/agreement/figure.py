@@ -9,7 +9,7 @@ Reason = Literal[
     "no variation",
     "fewer than two pairable units",
     "fewer than two units",
-    "fewer than two runs",
+    "fewer than two repeats",
     "no positive predicted",
     "no positives",
     "no negatives",
@@ -50,9 +50,9 @@ class Figure:
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.reason is None):
-            raise ValueError(f"a figure has a value or a reason, not {self.value!r} and {self.reason!r}")
+            raise ValueError(f"an estimate has a value or a reason, not {self.value!r} and {self.reason!r}")
         if any(x is not None and not math.isfinite(x) for x in (self.value, self.low, self.high)):
-            raise ValueError(f"a figure is finite or undefined: {self.value!r} [{self.low!r}, {self.high!r}]")
+            raise ValueError(f"an estimate is finite or undefined: {self.value!r} [{self.low!r}, {self.high!r}]")
 
     @property
     def too_few(self) -> bool:

@@ -49,15 +49,15 @@ def majority_scores(said: pd.DataFrame) -> pd.DataFrame:
     votes = answers.groupby([*_KEY, "answer"], sort=False).size().rename("votes").reset_index()
     people = answers.groupby(_KEY, sort=False).size().rename("people").reset_index()
     first = votes.sort_values("votes", ascending=False, kind="stable").drop_duplicates(_KEY)
-    found = people.merge(first, on=_KEY, how="left")
-    decided = [outcome_of(*pair) for pair in zip(found["votes"], found["people"], strict=True)]
+    joined = people.merge(first, on=_KEY, how="left")
+    decided = [outcome_of(*pair) for pair in zip(joined["votes"], joined["people"], strict=True)]
     is_majority = np.array([one == "majority" for one in decided], dtype=bool)
     return pd.DataFrame(
         {
-            **{name: found[name] for name in (*_KEY, "people", "votes")},
-            "outcome": pd.Series(decided, index=found.index, dtype="object"),
-            "value": found["answer"].where(is_majority & (found["answer"] >= 0)),
-            "not_applicable": is_majority & (found["answer"] < 0).to_numpy(),
+            **{name: joined[name] for name in (*_KEY, "people", "votes")},
+            "outcome": pd.Series(decided, index=joined.index, dtype="object"),
+            "value": joined["answer"].where(is_majority & (joined["answer"] >= 0)),
+            "not_applicable": is_majority & (joined["answer"] < 0).to_numpy(),
         }
     )
 
@@ -86,11 +86,11 @@ def vote_table(votes: pd.DataFrame) -> pd.DataFrame:
     unknown = sorted(set(outcome) - set(OUTCOMES))
     if unknown:
         raise ValueError(f"votes.outcome holds {unknown!r}; expected one of {list(OUTCOMES)!r}")
-    given, people = (frames.numbers(votes[name], f"votes.{name}") for name in ("votes", "people"))
-    if not ((given >= 1) & (given <= people)).all():
+    votes_given, people = (frames.numbers(votes[name], f"votes.{name}") for name in ("votes", "people"))
+    if not ((votes_given >= 1) & (votes_given <= people)).all():
         raise ValueError("votes: each row needs at least one vote and no more votes than people")
     marks = pd.DataFrame({name.replace(" ", "_"): outcome == name for name in OUTCOMES})
-    marks["unanimous"] = (given == people) & (people > 1)
+    marks["unanimous"] = (votes_given == people) & (people > 1)
     marks["n"] = ~marks["one_person"]
     sums = marks.astype("int64").groupby(votes["about"].astype(str)).sum()
     table = sums.reindex(frames.in_order(votes["about"], frames.DIMENSION_ORDER)).rename_axis("about").reset_index()

@@ -51,8 +51,8 @@ def level_counts(levels: pd.DataFrame) -> pd.DataFrame:
 def both_scored(score_pairs: pd.DataFrame) -> pd.DataFrame:
     """The pairs with a score on both sides."""
     rows = score_pairs
-    kept = rows[(rows["state"] == "scored") & rows["reference_score"].notna() & rows["judge_score"].notna()]
-    return kept.astype({"reference_score": "float64", "judge_score": "float64"})
+    scored = rows[(rows["state"] == "scored") & rows["reference_score"].notna() & rows["judge_score"].notna()]
+    return scored.astype({"reference_score": "float64", "judge_score": "float64"})
 
 
 def spread_out(rows: pd.DataFrame) -> pd.DataFrame:

@@ -93,9 +93,9 @@ def decided_by_both(words: pd.DataFrame, first: str, second: str) -> pd.DataFram
     """
     who, word = ("matcher", "status") if "matcher" in words else ("reviewer", "verdict")
     units = [name for name in ("trace_id", "label_id", "finding_id") if name in words]
-    said = words.astype(str).pivot(index=units, columns=who, values=word)
-    kept = said[said.notna().sum(axis=1) > 1] if first == ALL else said[[first, second]].dropna()
-    return kept.rename_axis(columns=None).reset_index()
+    decisions = words.astype(str).pivot(index=units, columns=who, values=word)
+    shared = decisions[decisions.notna().sum(axis=1) > 1] if first == ALL else decisions[[first, second]].dropna()
+    return shared.rename_axis(columns=None).reset_index()
 
 
 def reviewer_columns() -> dict[str, str]:
@@ -140,10 +140,10 @@ def _coded(values: pd.Series, name: str, known: tuple[str, ...]) -> np.ndarray:
 
 def _pairs(words: pd.DataFrame, who: str, size: int) -> Iterator[tuple[str, str, np.ndarray]]:
     """Every two people by name, with a's words by b's counted by trace (traces, size * size)."""
-    said = words.pivot(index="unit", columns=who, values="word")
+    decisions = words.pivot(index="unit", columns=who, values="word")
     trace = words.drop_duplicates("unit").set_index("unit")["trace_id"]
-    for a, b in combinations(sorted(map(str, said.columns)), 2):
-        both = said[[a, b]].dropna().astype(int)
+    for a, b in combinations(sorted(map(str, decisions.columns)), 2):
+        both = decisions[[a, b]].dropna().astype(int)
         clusters = pd.factorize(trace.reindex(both.index))[0]
         yield a, b, _tables(both[a].to_numpy(), both[b].to_numpy(), clusters, size)
 
@@ -190,9 +190,9 @@ def _row(tables: np.ndarray, draws: int, seed: int, method: Method) -> dict[str,
 
 def _everyone(words: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, float | int | str | None]:
     """All reviewers at once: alpha, and the share of equal pairs of verdicts of a finding."""
-    said = words.pivot(index="reviewer", columns="unit", values="word").astype("float64")
-    trace = words.drop_duplicates("unit").set_index("unit")["trace_id"].reindex(said.columns)
-    matrix, clusters = said.to_numpy(), pd.factorize(trace)[0]
+    verdicts = words.pivot(index="reviewer", columns="unit", values="word").astype("float64")
+    trace = words.drop_duplicates("unit").set_index("unit")["trace_id"].reindex(verdicts.columns)
+    matrix, clusters = verdicts.to_numpy(), pd.factorize(trace)[0]
     alpha = alpha_with_interval(matrix, "nominal", clusters=clusters, draws=draws, seed=seed, method=method)
     several = (~np.isnan(matrix)).sum(axis=0) >= 2
     units = pairable_units(matrix)

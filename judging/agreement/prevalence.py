@@ -106,16 +106,16 @@ def corpus_columns() -> dict[str, str]:
 
 
 def _corpus_row(part: pd.DataFrame, seed: int) -> dict[str, object]:
-    said, truth = part["judge_label"].to_numpy(), part["reference_label"].to_numpy()
+    predicted, truth = part["judge_label"].to_numpy(), part["reference_label"].to_numpy()
     known = (part["judged"] & part["labelled"]).to_numpy()
     corpus = (part["judged"] & ~part["labelled"]).to_numpy()
     calibration = Calibration(
-        tp=int((known & truth & said).sum()),
-        fp=int((known & ~truth & said).sum()),
-        fn=int((known & truth & ~said).sum()),
-        tn=int((known & ~truth & ~said).sum()),
+        tp=int((known & truth & predicted).sum()),
+        fp=int((known & ~truth & predicted).sum()),
+        fn=int((known & truth & ~predicted).sum()),
+        tn=int((known & ~truth & ~predicted).sum()),
     )
-    positive, judged = int((corpus & said).sum()), int(corpus.sum())
+    positive, judged = int((corpus & predicted).sum()), int(corpus.sum())
     figure = corrected_rate(positive, judged, calibration, seed=seed)
     c = calibration
     return {

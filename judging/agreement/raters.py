@@ -193,13 +193,13 @@ def self_consistency(
     rows = []
     for rater in frames.in_order(long["rater"], ()):
         for dimension in frames.in_order(long.loc[long["rater"] == rater, "dimension"], frames.DIMENSION_ORDER):
-            mine = both & ((long["rater"] == rater) & (long["dimension"] == dimension)).to_numpy()
-            sums = _unit_pairs(first[mine], second[mine])
+            selected = both & ((long["rater"] == rater) & (long["dimension"] == dimension)).to_numpy()
+            sums = _unit_pairs(first[selected], second[selected])
             rows.append(
                 {
                     "rater": rater,
                     "dimension": dimension,
-                    "n": int(mine.sum()),
+                    "n": int(selected.sum()),
                     **_bounded(sums, PAIR_METRICS, draws, seed, method),
                     "reason": _pair_reason(_square(sums)),
                 }
@@ -292,18 +292,22 @@ def annotator_test_table(
     program leaves the person out), winning_rate, average_advantage, passed, epsilon, reason.
     """
     frames.require(score_pairs, "score_pairs", ("trace_id", "dimension", "judge_score"))
-    said = frames.with_defaults(score_pairs, {"judge_model": frames.NO_JUDGE_MODEL, "state": "scored"})
-    frames.check_states(said, "score_pairs")
-    said = said[said["state"] == "scored"]
+    judged = frames.with_defaults(score_pairs, {"judge_model": frames.NO_JUDGE_MODEL, "state": "scored"})
+    frames.check_states(judged, "score_pairs")
+    judged = judged[judged["state"] == "scored"]
     rows: list[dict[str, object]] = []
     for (_, dimension, _), part in rating_groups(ratings.drop(columns=["judge_model", "split"], errors="ignore")):
         matrix = rating_matrix(part)
-        for judge_model in frames.in_order(said["judge_model"], ()):
-            mine = said[(said["judge_model"] == judge_model) & (said["dimension"].astype(str) == dimension)]
-            if mine.empty:
+        for judge_model in frames.in_order(judged["judge_model"], ()):
+            rows_of_judge = judged[
+                (judged["judge_model"] == judge_model) & (judged["dimension"].astype(str) == dimension)
+            ]
+            if rows_of_judge.empty:
                 continue
-            frames.require_unique(mine, "score_pairs", ["judge_model", "dimension", "trace_id"])
-            scored = pd.Series(frames.numbers(mine["judge_score"], "judge_score"), index=mine["trace_id"].astype(str))
+            frames.require_unique(rows_of_judge, "score_pairs", ["judge_model", "dimension", "trace_id"])
+            scored = pd.Series(
+                frames.numbers(rows_of_judge["judge_score"], "judge_score"), index=rows_of_judge["trace_id"].astype(str)
+            )
             by_unit = np.asarray(scored.reindex(list(matrix.units)), dtype=np.float64)
             test = alternative_annotator_test(
                 matrix.values, by_unit, matrix.raters, epsilon=epsilon, alignment=alignment
@@ -456,7 +460,7 @@ def _check_scale(values: Floats) -> None:
     off = ~np.isnan(values) & ~np.isin(values, np.arange(POINTS))
     if off.any():
         raise ValueError(
-            f"ratings hold {float(values[off][0])!r}: figures of rater pairs need scores 0, 1, 2, 3 or missing"
+            f"ratings hold {float(values[off][0])!r}: metrics of rater pairs need scores 0, 1, 2, 3 or missing"
         )
 
 

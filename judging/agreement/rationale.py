@@ -108,11 +108,11 @@ def consistency_index(
     """Semantic Consistency Index: the mean over traces of `trace_consistency`.
 
     Source: METRICS.md, reliability. Shapes: cosines (traces,), NaN where a trace has fewer than two rationales.
-    Interval: bootstrap by trace. Edge: no trace with two rationales is `fewer than two runs`.
+    Interval: bootstrap by trace. Edge: no trace with two rationales is `fewer than two repeats`.
     """
     known = cosines[~np.isnan(cosines)]
     if len(known) == 0:
-        return Figure(value=None, n=0, reason="fewer than two runs")
+        return Figure(value=None, n=0, reason="fewer than two repeats")
     if draws == 0:
         return Figure(value=float(known.mean()), n=len(known))
     sums = np.stack([np.ones(len(known)), known], axis=1)
@@ -128,17 +128,15 @@ def rationale_columns() -> dict[str, str]:
 
 
 def rationale_table(
-    rationales: pd.DataFrame,
-    vectoriser: Vectoriser | None = None,
+    by_trace: pd.DataFrame,
     *,
     draws: int = DRAWS,
     seed: int = SEED,
     method: Method = "percentile",
 ) -> pd.DataFrame:
-    """The Semantic Consistency Index of each judge: judge_model, dimension, split, n (traces), sci with bounds,
-    vectoriser.
+    """The Semantic Consistency Index of each judge from `trace_consistency`: judge_model, dimension, split, n (traces),
+    sci with bounds, vectoriser.
     """
-    by_trace = trace_consistency(rationales, vectoriser)
     rows: list[dict[str, object]] = []
     for (judge_model, dimension, split), part in by_trace.groupby(list(KEYS), sort=False):
         figure = consistency_index(part["cosine"].to_numpy(), draws=draws, seed=seed, method=method)

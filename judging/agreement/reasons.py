@@ -140,7 +140,7 @@ def of_consistency(row: Mapping[str, Any], name: str) -> str:
     if name == "unscored":
         return "no units"
     if name in {"mean_sd", "identical"}:
-        return "fewer than two runs"
+        return "fewer than two repeats"
     if isinstance(row["reason"], str):
         return row["reason"]
     if name in {"p_below_667", "p_below_800"} or (name == "alpha_jackknife_low" and pd.isna(row["p_below_667"])):
@@ -185,4 +185,4 @@ def of_calibration(row: Mapping[str, Any], name: str) -> str:
 
 def of_runs(row: Mapping[str, Any], name: str) -> str:
     """Of `reliability.unit_table`."""
-    return "fewer than two runs" if name in {"sd", "identical"} else "no score"
+    return "fewer than two repeats" if name in {"sd", "identical"} else "no score"

@@ -98,7 +98,7 @@ def value_counts(matrix: Floats) -> tuple[Ints, Floats]:
     values = np.unique(matrix[known])
     if len(values) > _MOST_VALUES:
         raise ValueError(
-            f"{len(values)} distinct ratings: a nominal, ordinal or ratio figure takes at most {_MOST_VALUES}; "
+            f"{len(values)} distinct ratings: a nominal, ordinal or ratio alpha takes at most {_MOST_VALUES}; "
             "use the interval level, which has no limit, or bin the ratings"
         )
     counts = [(matrix == value).sum(axis=0) for value in values]
@@ -122,11 +122,11 @@ def alpha(matrix: Floats, level: Level = "interval") -> Figure:
         return Figure(value=None, n=n, reason=reason, agreement=agreement)
     distinct = len(np.unique(pairable[~np.isnan(pairable)]))
     if n * distinct * distinct <= _LIBRARY_CELLS:
-        found = float(krippendorff.alpha(reliability_data=pairable, level_of_measurement=level))
+        alpha_value = float(krippendorff.alpha(reliability_data=pairable, level_of_measurement=level))
     else:
         sums, _ = _alpha_sums(pairable, level)
-        found = float(_alpha_of(level, pairable)(sums.sum(axis=0)))
-    value = present(found)
+        alpha_value = float(_alpha_of(level, pairable)(sums.sum(axis=0)))
+    value = present(alpha_value)
     if value is None:
         return Figure(value=None, n=n, reason="no variation", agreement=agreement)
     return Figure(value=value, n=n, agreement=agreement)
@@ -275,7 +275,7 @@ def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Figure:
     spread = run_spread(matrix, top)
     spread = spread[~np.isnan(spread)]
     if len(spread) == 0:
-        return Figure(value=None, n=0, reason="fewer than two runs")
+        return Figure(value=None, n=0, reason="fewer than two repeats")
     mean = float(spread.mean())
     if spread.max() - spread.min() <= 1e-12:
         return Figure(value=mean, n=len(spread))
@@ -291,7 +291,7 @@ def share_identical(matrix: Floats) -> Figure:
     pairable = pairable_units(matrix)
     n = pairable.shape[1]
     if n == 0:
-        return Figure(value=None, n=0, reason="fewer than two runs")
+        return Figure(value=None, n=0, reason="fewer than two repeats")
     same = int((np.nanmin(pairable, axis=0) == np.nanmax(pairable, axis=0)).sum())
     low, high = wilson(same, n) or (0.0, 1.0)
     return Figure(value=same / n, n=n, low=low, high=high)

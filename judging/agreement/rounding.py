@@ -47,5 +47,5 @@ def _exact(value: Fraction | float | None) -> Fraction | Decimal | None:
     if isinstance(value, Fraction):
         return value
     if math.isinf(value):
-        raise ValueError(f"cannot round {value!r}: a figure is a finite number or undefined (None)")
+        raise ValueError(f"cannot round {value!r}: an estimate is a finite number or undefined (None)")
     return None if math.isnan(value) else Decimal(repr(float(value)))

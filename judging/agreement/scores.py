@@ -105,7 +105,7 @@ def nmae(table: NDArray[np.generic]) -> Floats:
 
 
 def bias(table: NDArray[np.generic]) -> Floats:
-    """Mean of judge minus human, in points: above 0 the judge is lenient.
+    """Mean of judge minus reference, in points: above 0 the judge is lenient.
 
     Source: Bland and Altman 1986. Shapes: table (..., 4, 4); returns (...). Edge: NaN without pairs.
     """
@@ -222,11 +222,11 @@ SCORE_METRICS: Final = (
     ScoreMetric(name="pearson", title="Pearson r", function=pearson),
     ScoreMetric(name="spearman", title="Spearman rho", function=spearman),
     ScoreMetric(name="nmae", title="NMAE of buckets", function=nmae),
-    ScoreMetric(name="bias", title="Mean bias, judge minus human", function=bias),
+    ScoreMetric(name="bias", title="Mean bias, judge minus reference", function=bias),
     ScoreMetric(name="quadratic_kappa", title="Quadratic weighted kappa", function=quadratic_kappa),
     ScoreMetric(name="ac1", title="Gwet's AC1", function=ac1),
     ScoreMetric(name="ac2", title="Gwet's AC2, quadratic", function=ac2),
-    ScoreMetric(name="pair_alpha", title="Krippendorff's alpha with the human, interval", function=pair_alpha),
+    ScoreMetric(name="pair_alpha", title="Krippendorff's alpha of judge and reference, interval", function=pair_alpha),
 )
 
 
@@ -379,8 +379,8 @@ def wide_scores(figures: pd.DataFrame) -> pd.DataFrame:
     plain = figures[figures["metric"] == "pearson"].set_index(list(KEYS))[list(LEFT_OUT)]
     parts = [plain]
     for metric in SCORE_METRICS:
-        mine = figures[figures["metric"] == metric.name].set_index(list(KEYS))[["value", "low", "high"]]
-        parts.append(mine.set_axis([metric.name, f"{metric.name}_low", f"{metric.name}_high"], axis=1))
+        rows_of_metric = figures[figures["metric"] == metric.name].set_index(list(KEYS))[["value", "low", "high"]]
+        parts.append(rows_of_metric.set_axis([metric.name, f"{metric.name}_low", f"{metric.name}_high"], axis=1))
     return pd.concat(parts, axis=1).reset_index()[list(columns)].astype(columns)
 
 
@@ -411,7 +411,7 @@ def confusion(score_pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_prevalence(score_pairs: pd.DataFrame) -> pd.DataFrame:
-    """How often each score is given by the human and by the judge, over the traces scored by both.
+    """Frequency of each score by the human and by the judge, over the traces scored by both.
 
     One row per judge_model, dimension, split, side (human, model) and score: count, n, share with Wilson's bounds.
     Stands beside kappa: when one score prevails, kappa falls whatever the agreement.

@@ -210,6 +210,11 @@ class Inputs:
         return ceiling.beside(self.score_figures, reached, ["dimension", "split", "metric"])
 
     @cached_property
+    def trace_rationales(self) -> pd.DataFrame:
+        """`rationale.trace_consistency` of the rationales."""
+        return rationale.trace_consistency(self.frame("rationales"), rationale.VECTORISERS[self.vectoriser]())
+
+    @cached_property
     def consistency(self) -> pd.DataFrame:
         """`reliability.reliability_table` of the ratings."""
         return reliability.reliability_table(
@@ -332,9 +337,8 @@ def _grid(inputs: Inputs) -> pd.DataFrame:
 
 
 def _rationales(inputs: Inputs) -> pd.DataFrame:
-    vectoriser = rationale.VECTORISERS[inputs.vectoriser]()
     return rationale.rationale_table(
-        inputs.frame("rationales"), vectoriser, draws=inputs.draws, seed=inputs.seed, method=inputs.method
+        inputs.trace_rationales, draws=inputs.draws, seed=inputs.seed, method=inputs.method
     )
 
 
@@ -385,7 +389,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="table_02_caught_coverage",
-        title="Human errors caught by any judge, beside baselines",
+        title="Reference errors caught by any judge, beside baselines",
         paper="Table 2",
         needs=_ERRORS,
         build=_suite("caught"),
@@ -404,7 +408,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="table_04_scores",
-        title="Judge scores against human scores",
+        title="Judge scores against reference scores",
         paper="Table 4",
         needs=_SCORES,
         build=_score_columns("off_by_one", "bucketed", "pearson", "spearman"),
@@ -414,7 +418,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="table_05_localized_coverage",
-        title="Human errors localized by any judge, beside baselines",
+        title="Reference errors localized by any judge, beside baselines",
         paper="Table 5",
         needs=_ERRORS,
         build=_suite("localized"),
@@ -433,7 +437,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="table_07_consistency",
-        title="Consistency of judges over runs",
+        title="Consistency of judges over repeats",
         paper="Table 7",
         needs=_RATINGS,
         build=lambda inputs: inputs.consistency,
@@ -516,7 +520,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="dimension_grid",
-        title="Which judge caught the errors of which dimension",
+        title="Errors caught, by the error's dimension and the judge's dimension",
         needs=_ERRORS,
         build=lambda inputs: errors.dimension_grid(inputs.frame("error_pairs")),
         why=reasons.always("no units"),
@@ -542,7 +546,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="score_confusion",
-        title="Human scores against judge scores",
+        title="Reference scores against judge scores",
         needs=_SCORES,
         build=lambda inputs: scores.confusion(inputs.frame("score_pairs")),
         why=reasons.always("no units"),
@@ -550,7 +554,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="score_prevalence",
-        title="How often each score is given",
+        title="Frequency of each score",
         needs=_SCORES,
         build=lambda inputs: scores.score_prevalence(inputs.frame("score_pairs")),
         interval=_WILSON,
@@ -566,7 +570,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="trace_spread",
-        title="The scores of each trace over runs",
+        title="Scores of each trace over repeats",
         needs=_RATINGS,
         build=lambda inputs: reliability.unit_table(inputs.rated_by("judge")),
         why=reasons.of_runs,
@@ -574,35 +578,35 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="human_ceiling",
-        title="The judge's score figures between people",
+        title="Human ceiling of the score metrics: people against people",
         needs=_RATINGS,
         build=lambda inputs: inputs.human_ceiling,
         why=reasons.of_score,
     ),
     Table(
         name="error_ceiling",
-        title="The judge's rates of caught and localized errors between people",
+        title="Human ceiling of caught and localized errors: people against people",
         needs=("person_pairs",),
         build=lambda inputs: reasons.of_long(inputs.error_ceiling, draws=inputs.draws),
         interval=_OR_WILSON,
     ),
     Table(
         name="matcher_agreement",
-        title="People who decided the same matches",
+        title="Agreement of people who decided the same matches",
         needs=("match_decisions",),
         build=lambda inputs: inputs.matcher_agreement,
         why=reasons.already,
     ),
     Table(
         name="reviewer_agreement",
-        title="People who judged the same unmatched findings",
+        title="Agreement of people who reviewed the same unmatched findings",
         needs=("finding_decisions",),
         build=lambda inputs: inputs.reviewer_agreement,
         why=reasons.of_reviewers,
     ),
     Table(
         name="majority_votes",
-        title="How often people had a majority, and what had none",
+        title="Votes with and without a majority",
         needs=("votes",),
         build=lambda inputs: majority.vote_table(inputs.frame("votes")),
         interval=_WILSON,
@@ -610,7 +614,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="jury_votes",
-        title="Ties, unanimous verdicts and absent votes of juries",
+        title="Ties, unanimous verdicts and missing votes of juries",
         needs=("jury_votes",),
         build=lambda inputs: juries.jury_table(inputs.frame("jury_votes")),
         interval=_WILSON,
@@ -634,7 +638,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="self_consistency",
-        title="People against themselves on hidden repeats",
+        title="Agreement of people with themselves on hidden repeats",
         needs=("repeats",),
         build=lambda inputs: raters.self_consistency(
             inputs.frame("repeats"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
@@ -710,7 +714,7 @@ COMPARED: Final = tuple(table.name for table in TABLES if any(name.startswith("o
 
 _RATE_TITLES: Final = {
     "precision": "Precision (GPA)",
-    "recall": "Recall, coverage",
+    "recall": "Recall (coverage)",
     "f1": "F1",
     "f2": "F2",
     "accuracy": "Accuracy on relevant errors",
@@ -732,12 +736,14 @@ _TRAIL_METRICS: Final[tuple[tuple[str, str, Callable[..., object], Literal["high
     ("pair_precision", "Pair-level precision", trail.pair_scores, "high"),
     ("pair_recall", "Pair-level recall", trail.pair_scores, "high"),
     ("pair_f1", "Pair-level F1", trail.pair_scores, "high"),
-    ("predictions_per_error", "Predictions per gold error", trail.predictions_per_error, "zero"),
+    ("predictions_per_error", "Predictions per reference error", trail.predictions_per_error, "zero"),
 )
 
 _PAIR_WORDS: Final = {
-    "pair_precision": "Of the distinct (location, category) pairs predicted over all traces, the share in gold.",
-    "pair_recall": "Of the distinct (location, category) pairs in gold over all traces, the share that is predicted.",
+    "pair_precision": "Of the distinct (location, category) pairs predicted over all traces, the share in the "
+    "reference.",
+    "pair_recall": "Of the distinct (location, category) pairs in the reference over all traces, the share that is "
+    "predicted.",
     "pair_f1": "Harmonic mean of the precision and the recall of distinct (location, category) pairs.",
 }
 
@@ -762,8 +768,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="finding_precision",
         words=(
             "Of a judge's findings that a person reviewed (confirmed a match or gave a verdict), the share that match "
-            "a human error or are a valid new one: (confirmed + valid new errors) / reviewed. Its lowest and highest "
-            "values are those over all findings if the others were all false alarms, or all valid."
+            "a reference error or are a valid new one: (confirmed + valid new errors) / reviewed. Its lowest and "
+            "highest values are those over all findings if the others were all false alarms, or all valid."
         ),
     ),
     Metric(
@@ -773,7 +779,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         table="findings",
         column="unmatched_per_trace",
         best="low",
-        words="A judge's findings that match no human error, divided by the traces that it answered.",
+        words="A judge's findings that match no reference error, divided by the traces that it answered.",
     ),
     Metric(
         name="invalid_citation_rate",
@@ -802,22 +808,23 @@ METRICS: Final[tuple[Metric, ...]] = (
             function=reliability.alpha,
             table="table_07_consistency",
             column=f"alpha_{level}",
-            words=f"Krippendorff's alpha of a judge's runs: 1 - observed / expected disagreement, where {gap}.",
+            words=f"Krippendorff's alpha of a judge's repeats: 1 - observed / expected disagreement, where {gap}.",
         )
         for level, gap in _DISAGREEMENT.items()
     ),
     Metric(
         name="mean_sd",
-        title="Mean standard deviation over runs",
+        title="Mean standard deviation over repeats",
         function=reliability.mean_spread,
         table="table_07_consistency",
         column="mean_sd",
         best="low",
-        words="Mean over traces of the standard deviation of a judge's scores over its runs, scores scaled to 0 to 1.",
+        words="Mean over traces of the standard deviation of a judge's scores over its repeats, scores scaled to 0 "
+        "to 1.",
     ),
     Metric(
         name="identical",
-        title="Traces with all runs identical",
+        title="Traces with identical scores in all repeats",
         function=reliability.share_identical,
         table="table_07_consistency",
         column="identical",
@@ -837,7 +844,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         table="rationale_consistency",
         column="sci",
         words=(
-            "Semantic Consistency Index: mean cosine of every two rationales that a judge's runs give of a trace, "
+            "Semantic Consistency Index: mean cosine of every two rationales that a judge's repeats give of a trace, "
             "averaged over traces."
         ),
     ),
@@ -870,10 +877,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=matchers.matcher_agreement,
         table="matcher_agreement",
         column="kappa",
-        words=(
-            "Cohen's kappa of two people's words (confirmed, rejected) on the pairs of a human error and a finding "
-            "that both decided."
-        ),
+        words=("Cohen's kappa of two people's decisions (confirmed, rejected) on the matches that both decided."),
     ),
     Metric(
         name="reviewer_alpha",
@@ -919,7 +923,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     Metric(
         name="jury_absent",
-        title="Absent votes of a jury",
+        title="Missing votes of a jury",
         function=juries.jury_table,
         table="jury_votes",
         column="absent_share",

@@ -100,7 +100,7 @@ def trail_traces(
     frames.require_unique(known, "traces", ["trace_id"])
     frames.check_states(known, "traces")
     failed = known["state"] == "failed"
-    kept = tuple(known["trace_id"] if failures_as_zeros else known.loc[~failed, "trace_id"])
+    counted = tuple(known["trace_id"] if failures_as_zeros else known.loc[~failed, "trace_id"])
     sides = [_labels(side, name, set(known["trace_id"])) for side, name in ((gold, "gold"), (predicted, "predicted"))]
     places = [side.groupby("trace_id").indices for side in sides]
     by_trace = [
@@ -109,7 +109,7 @@ def trail_traces(
     if failures_as_zeros:
         for trace in known.loc[failed, "trace_id"]:
             by_trace[1].pop(trace, None)
-    rows = [_trace_sums(by_trace[0].get(trace), by_trace[1].get(trace)) for trace in kept]
+    rows = [_trace_sums(by_trace[0].get(trace), by_trace[1].get(trace)) for trace in counted]
     return TrailTraces(
         gold=np.array([row[0] for row in rows], dtype=np.int64).reshape(len(rows), len(CATEGORIES)),
         predicted=np.array([row[1] for row in rows], dtype=np.int64).reshape(len(rows), len(CATEGORIES)),
@@ -122,7 +122,7 @@ def trail_traces(
 
 
 def weighted_f1(gold: NDArray[np.generic], predicted: NDArray[np.generic]) -> float:
-    """F1 of each category over traces, averaged by how many traces have it in gold.
+    """F1 of each category over traces, averaged by how many reference traces have it.
 
     Source: TRAIL's official scorer (scikit-learn's `f1_score(average="weighted", zero_division=0)` on 21 bits a
     trace). Shapes: (traces, 21). Locations and counts never enter. Edge: 0 without any gold category, as there.
@@ -152,12 +152,12 @@ def pair_scores(data: TrailTraces) -> tuple[float, float, float]:
 
     Source: METRICS.md (beyond the official scorer). Edge: NaN where undefined, as in `errors`.
     """
-    found = _pair_rates(data.pairs.sum(axis=0).astype(np.float64))
-    return float(found[0]), float(found[1]), float(found[2])
+    rates = _pair_rates(data.pairs.sum(axis=0).astype(np.float64))
+    return float(rates[0]), float(rates[1]), float(rates[2])
 
 
 def predictions_per_error(data: TrailTraces) -> float:
-    """Predictions per gold error, as written: 1 is even, 50 is flooding.
+    """Predictions per reference error, as written: 1 is even, 50 is flooding.
 
     Source: METRICS.md. Edge: NaN without gold errors.
     """
@@ -187,14 +187,17 @@ def trail_table(
     weighted_f1, location_accuracy, joint_accuracy (official; recall measures), pair_precision, pair_recall,
     pair_f1, predictions_per_error, each with bounds of the bootstrap by trace.
     """
-    said = frames.with_defaults(predicted, {"judge_model": frames.NO_JUDGE_MODEL})
+    predictions = frames.with_defaults(predicted, {"judge_model": frames.NO_JUDGE_MODEL})
     states = frames.with_defaults(traces, {"judge_model": frames.NO_JUDGE_MODEL})
     rows = []
     for judge_model in frames.in_order(states["judge_model"], ()):
-        mine, own = said[said["judge_model"] == judge_model], states[states["judge_model"] == judge_model]
+        own_predictions, own = (
+            predictions[predictions["judge_model"] == judge_model],
+            states[states["judge_model"] == judge_model],
+        )
         used = gold[gold["trace_id"].astype(str).isin(set(own["trace_id"].astype(str)))]
         for name in FAILED_ANSWERS:
-            data = trail_traces(used, mine, own, failures_as_zeros=name == AS_EMPTY)
+            data = trail_traces(used, own_predictions, own, failures_as_zeros=name == AS_EMPTY)
             rows.append({"judge_model": judge_model, "failures": name, **_measures(data, draws, seed, method)})
     columns = trail_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
@@ -217,13 +220,13 @@ def trail_correlations(trail_scores: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for judge_model in frames.in_order(long["judge_model"], ()):
         for scale in frames.in_order(long.loc[long["judge_model"] == judge_model, "scale"], ()):
-            mine = known[(known["judge_model"] == judge_model) & (known["scale"] == scale)]
-            reference, model = mine["reference_score"].to_numpy(), mine["judge_score"].to_numpy()
+            selected = known[(known["judge_model"] == judge_model) & (known["scale"] == scale)]
+            reference, model = selected["reference_score"].to_numpy(), selected["judge_score"].to_numpy()
             varied = len(set(reference)) > 1 and len(set(model)) > 1
             value = float(np.corrcoef(reference, model)[0, 1]) if varied else None
-            reason = None if varied else ("no variation" if len(mine) else "no units")
+            reason = None if varied else ("no variation" if len(selected) else "no units")
             rows.append(
-                {"judge_model": judge_model, "scale": scale, "n": len(mine), "pearson": value, "reason": reason}
+                {"judge_model": judge_model, "scale": scale, "n": len(selected), "pearson": value, "reason": reason}
             )
     columns = {"judge_model": "object", "scale": "object", "n": "int64", "pearson": "float64", "reason": "object"}
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)

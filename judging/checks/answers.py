@@ -141,8 +141,8 @@ def out_of_steps(view: View) -> Iterator[Hit]:
     model or tool whose text says so, else at the last answer of an agent that used all its steps and handed in none."""
     for thread in view.threads:
         for turn in thread.turns:
-            told = [m for m in (*turn.heard, *turn.answers) if m.role != "system" and not is_plan(turn)]
-            quote = next((quote for m in told if (quote := _stop_quote((m.content or "")[:HEAD]))), "")
+            messages = [m for m in (*turn.heard, *turn.answers) if m.role != "system" and not is_plan(turn)]
+            quote = next((quote for m in messages if (quote := _stop_quote((m.content or "")[:HEAD]))), "")
             if quote:
                 yield Hit(span=turn.span, evidence=quote, description="The agent was stopped: its steps ran out")
                 return
@@ -166,8 +166,8 @@ def _stops(view: View) -> Iterator[Span]:
 
 
 def _stop_quote(text: str) -> str:
-    found = MAX_STEPS.search(text)
-    return cut(text[found.start() :].splitlines()[0]) if found is not None else ""
+    match = MAX_STEPS.search(text)
+    return cut(text[match.start() :].splitlines()[0]) if match is not None else ""
 
 
 _EITHER = re.compile(f"{MADE_UP.pattern}|{FROM_MEMORY.pattern}|{CHECKED.pattern}", re.IGNORECASE)

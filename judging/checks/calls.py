@@ -79,10 +79,10 @@ def searching_in_circles(view: View) -> Iterator[Hit]:
     """A search asked three times or more in nearly the same words does not retrieve more: the results were not read,
     or another source was due. Cited at the last such search of each agent."""
     for tools in view.work:
-        asked = [(span, query) for span in tools if (query := _query(span))]
+        searches = [(span, query) for span in tools if (query := _query(span))]
         last = None
-        for place, (span, query) in enumerate(asked):
-            alike = sum(fuzz.token_set_ratio(query, earlier) >= ALIKE for _, earlier in asked[:place])
+        for place, (span, query) in enumerate(searches):
+            alike = sum(fuzz.token_set_ratio(query, earlier) >= ALIKE for _, earlier in searches[:place])
             if alike >= CIRCLING - 1:
                 last = (span, query, alike)
         if last is not None:
@@ -178,14 +178,14 @@ _QUERY = re.compile(r'"(?:query|q|search_query|search_term|keywords)"\s*:\s*"((?
 
 
 def _query(span: Span) -> str:
-    found = _QUERY.search(span.tool_arguments or "")
-    return found.group(1) if found is not None else ""
+    match = _QUERY.search(span.tool_arguments or "")
+    return match.group(1) if match is not None else ""
 
 
 def _letters_in(reader: Turn) -> str:
     for message in reader.heard:
         if message.content and message.role not in {"assistant", "system"}:
-            found = LETTERS.search(message.content)
-            if found is not None:
-                return cut(found.group(0))
+            match = LETTERS.search(message.content)
+            if match is not None:
+                return cut(match.group(0))
     return ""

@@ -79,10 +79,12 @@ def unparsable_action(view: View) -> Iterator[Hit]:
         if UNPARSABLE.search(failed.text):
             yield _where_read(thread, turn, failed, "writes an action that cannot be parsed")
     for _, turn in view.turns:
-        told = next((m for m in turn.heard if _from_outside(m) and UNPARSABLE.search((m.content or "")[:HEAD])), None)
+        complaint = next(
+            (m for m in turn.heard if _from_outside(m) and UNPARSABLE.search((m.content or "")[:HEAD])), None
+        )
         # The first call of a thread may quote another agent's conversation as the user's words.
-        if told is not None and (turn.number > 0 or told.role in {"tool", "tool-response"}):
-            quote = quote_messages((told,), UNPARSABLE)
+        if complaint is not None and (turn.number > 0 or complaint.role in {"tool", "tool-response"}):
+            quote = quote_messages((complaint,), UNPARSABLE)
             yield Hit(span=turn.span, evidence=quote, description="The agent is told that its action cannot be parsed")
 
 
@@ -217,15 +219,15 @@ _ERROR_LINE = re.compile(r"(?:Error|Exception)\b|\bfailed\b")
 
 def _as_told(reader: Turn, error: str) -> str:
     """The line that told the agent of an error: one of the error's own lines, else the first that speaks of one."""
-    told = tuple(message for message in reader.heard if _from_outside(message))
+    messages = tuple(message for message in reader.heard if _from_outside(message))
     lines = [line.strip() for line in error.splitlines() if len(line.strip()) >= MIN_LINE]
     for line in lines[:MAX_LINES]:
         for wanted in (line, line.partition(": ")[2]):
             if len(wanted) >= MIN_LINE:
-                quote = quote_messages(told, re.compile(re.escape(wanted[:QUOTE_LENGTH])))
+                quote = quote_messages(messages, re.compile(re.escape(wanted[:QUOTE_LENGTH])))
                 if quote:
                     return quote
-    return quote_messages(told, _ERROR_LINE)
+    return quote_messages(messages, _ERROR_LINE)
 
 
 def _from_outside(message: Message) -> bool:
@@ -240,5 +242,5 @@ def _complaint(span: Span, pattern: re.Pattern[str]) -> str:
         text = span.status_message
     else:
         text = "" if span.kind == "LLM" else (span.output or "")[:HEAD]
-    found = pattern.search(text)
-    return line_at(text, found.start()) if found is not None else ""
+    match = pattern.search(text)
+    return line_at(text, match.start()) if match is not None else ""

@@ -59,9 +59,9 @@ def line_at(text: str, start: int) -> str:
 def quote_answer(turn: Turn, pattern: re.Pattern[str] | None = None) -> str:
     """A line of what the turn said: the one that matches, else its beginning, else the arguments of its call."""
     for message in turn.answers:
-        found = pattern.search(message.content or "") if pattern is not None else None
-        if found is not None and message.content is not None:
-            return line_at(message.content, found.start())
+        match = pattern.search(message.content or "") if pattern is not None else None
+        if match is not None and message.content is not None:
+            return line_at(message.content, match.start())
     texts = [message.content for message in turn.answers if message.content and message.content.strip()]
     texts += [call.arguments for call in turn.calls if call.arguments]
     return cut(texts[0]) if texts else cut(turn.span.output or "")
@@ -70,9 +70,9 @@ def quote_answer(turn: Turn, pattern: re.Pattern[str] | None = None) -> str:
 def quote_messages(messages: tuple[Message, ...], pattern: re.Pattern[str]) -> str:
     """The line of the first message that matches, "" if none does."""
     for message in messages:
-        found = pattern.search(message.content or "")
-        if found is not None and message.content is not None:
-            return line_at(message.content, found.start())
+        match = pattern.search(message.content or "")
+        if match is not None and message.content is not None:
+            return line_at(message.content, match.start())
     return ""
 
 

@@ -88,8 +88,8 @@ def _demanded_tag(turn: Turn) -> str | None:
 
 @lru_cache(maxsize=512)  # every call of a model sends its history again: each text is searched once
 def _tag_in(text: str) -> str | None:
-    found = END_TAG.search(text)
-    return found.group("tag") if found is not None else None
+    match = END_TAG.search(text)
+    return match.group("tag") if match is not None else None
 
 
 def _stops_at(turn: Turn, tag: str) -> bool:
@@ -112,18 +112,18 @@ def _character_limit(turn: Turn) -> int | None:
 @lru_cache(maxsize=512)
 def _limit_in(text: str) -> int | None:
     limits = []
-    for found in LIMIT.finditer(text):
-        if PRINTING.search(text[max(0, found.start() - 160) : found.end()]):
-            limits.append(int(found.group("a") or found.group("b")))
+    for match in LIMIT.finditer(text):
+        if PRINTING.search(text[max(0, match.start() - 160) : match.end()]):
+            limits.append(int(match.group("a") or match.group("b")))
     return min(limits, default=None)
 
 
 def _long_slice(turn: Turn, limit: int) -> Hit:
-    found = next(m for m in SLICE.finditer(turn.said) if int(m.group(1)) > limit)
+    match = next(m for m in SLICE.finditer(turn.said) if int(m.group(1)) > limit)
     return Hit(
         span=turn.span,
-        evidence=line_at(turn.said, found.start()),
-        description=f"The code takes {found.group(1)} characters at once and prints more than {limit}, the limit set",
+        evidence=line_at(turn.said, match.start()),
+        description=f"The code takes {match.group(1)} characters at once and prints more than {limit}, the limit set",
     )
 
 

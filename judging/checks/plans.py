@@ -78,8 +78,8 @@ def same_plan_again(view: View) -> Iterator[Hit]:
     the replan."""
     for thread in view.threads:
         for number, plan in enumerate(thread.plans[1:], start=1):
-            mine = "\n".join(steps(plan.said))
-            earlier = [other for other in thread.plans[:number] if _alike(mine, "\n".join(steps(other.said)))]
+            plan_text = "\n".join(steps(plan.said))
+            earlier = [other for other in thread.plans[:number] if _alike(plan_text, "\n".join(steps(other.said)))]
             if earlier:
                 yield Hit(
                     span=plan.span,

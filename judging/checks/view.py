@@ -129,12 +129,12 @@ class Turn:
     @cached_property
     def handed_in(self) -> str:
         """The text handed in: what the tool made for that was given, as it ran, as called or in code; else all said."""
-        given = [tool.tool_arguments for tool in self.tools if is_final_tool(tool.tool_name, self.finals)]
-        given += [call.arguments for call in self.calls if is_final_tool(call.name, self.finals)]
-        texts = next((texts for arguments in given if (texts := _texts(arguments))), ())
+        call_arguments = [tool.tool_arguments for tool in self.tools if is_final_tool(tool.tool_name, self.finals)]
+        call_arguments += [call.arguments for call in self.calls if is_final_tool(call.name, self.finals)]
+        texts = next((texts for arguments in call_arguments if (texts := _texts(arguments))), ())
         if texts:
             return max(texts, key=len)
-        written = [found for found in _NAMED_CALL.finditer(self.said) if is_final_tool(found.group(1), self.finals)]
+        written = [match for match in _NAMED_CALL.finditer(self.said) if is_final_tool(match.group(1), self.finals)]
         return self.said[written[-1].end() :] if written else self.said
 
     @cached_property
@@ -183,8 +183,8 @@ class Thread:
     @cached_property
     def most_steps(self) -> int | None:
         """The number of steps that the agent's own span allows it, None where it names none."""
-        given = self.span.attributes.items() if self.span is not None else ()
-        named = [value for key, value in given if _STEP_LIMIT.search(key)]
+        attributes = self.span.attributes.items() if self.span is not None else ()
+        named = [value for key, value in attributes if _STEP_LIMIT.search(key)]
         return next((int(value) for value in named if isinstance(value, int | str) and str(value).isdecimal()), None)
 
     @cached_property
@@ -293,9 +293,11 @@ def is_plan(turn: Turn) -> bool:
     """A turn that was asked for a plan or calls itself one, does nothing else, and lists two steps or more."""
     if turn.acts or len(steps(turn.said)) < 2:
         return False
-    asked = (*turn.heard, *turn.prompt[-1:])
+    prompts = (*turn.heard, *turn.prompt[-1:])
     return announces_plan(turn.said) or any(
-        _PLAN_REQUEST.search(message.content or "") for message in asked if message.role not in _OWN_ROLES - {"system"}
+        _PLAN_REQUEST.search(message.content or "")
+        for message in prompts
+        if message.role not in _OWN_ROLES - {"system"}
     )
 
 
@@ -333,8 +335,10 @@ class _Walk:
         if tools and answer in _values(tools[-1].tool_arguments):
             yield str(tools[-1].tool_name)
         models = [span for span in spans if span.kind == "LLM"]
-        said = self._messages(models[-1].output_messages) if models else ()
-        yield from (call.name for m in said for call in m.tool_calls if call.name and answer in _values(call.arguments))
+        messages = self._messages(models[-1].output_messages) if models else ()
+        yield from (
+            call.name for m in messages for call in m.tool_calls if call.name and answer in _values(call.arguments)
+        )
 
     def threads(self) -> Iterator[Thread]:
         for key, spans in self.spans_of.items():
@@ -376,15 +380,15 @@ class _Walk:
         return f"agent:{span.agent or ''}"
 
     def _turns(self, key: str, spans: Sequence[Span], models: Sequence[Span]) -> Iterator[Turn]:
-        told: set[int] = set()
+        reported: set[int] = set()
         tools = [span for span in spans if is_tool(span)]
         agents = self.delegates_of.get(key, [])
         for number, span in enumerate(models):
             following = models[number + 1] if number + 1 < len(models) else None
             end = following.seq if following is not None else None
             ran = _between(tools, span.seq, end)
-            heard = [at for at in span.input_messages if at not in told]
-            told.update(span.input_messages, span.output_messages)
+            heard = [at for at in span.input_messages if at not in reported]
+            reported.update(span.input_messages, span.output_messages)
             yield Turn(
                 span=span,
                 number=number,
@@ -394,7 +398,7 @@ class _Walk:
                 tools=ran,
                 delegates=_between(agents, span.seq, end),
                 errors=tuple(self._errors(span, ran)),
-                results=self._results(span, following, told, ran),
+                results=self._results(span, following, reported, ran),
                 finals=self.finals,
             )
 
@@ -421,9 +425,9 @@ class _Walk:
             before = len(span.input_messages)
             if not fresh and following.input_messages[:before] == span.input_messages:
                 fresh = list(following.input_messages[before:])  # the same words once more are told all the same
-            said = tuple(m.content for m in self._messages(fresh) if m.content and m.role not in _OWN_ROLES)
-            if said:
-                return said
+            contents = tuple(m.content for m in self._messages(fresh) if m.content and m.role not in _OWN_ROLES)
+            if contents:
+                return contents
         return tuple(tool.output for tool in tools if tool.output)
 
     def _offered(self, spans: Sequence[Span], models: Sequence[Span]) -> frozenset[str]:

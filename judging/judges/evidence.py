@@ -56,11 +56,11 @@ class Finder:
         if not pieces:
             return None
         wanted, blocks = set(cited), self.reading.blocks
-        found = self._find([n for n, block in enumerate(blocks) if block.span_id in wanted], pieces)
-        if found is not None:
-            return Place("verbatim", found)
-        found = self._find([n for n, block in enumerate(blocks) if block.span_id not in wanted], pieces)
-        return Place("not found", None) if found is None else Place("found elsewhere", found)
+        place = self._find([n for n, block in enumerate(blocks) if block.span_id in wanted], pieces)
+        if place is not None:
+            return Place("verbatim", place)
+        place = self._find([n for n, block in enumerate(blocks) if block.span_id not in wanted], pieces)
+        return Place("not found", None) if place is None else Place("found elsewhere", place)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -79,8 +79,8 @@ class Finder:
         return self._likest(numbers, folded)
 
     def _first(self, numbers: Sequence[int], texts: Sequence[str], pieces: Sequence[str]) -> str | None:
-        held = (number for number in numbers if all(piece in texts[number] for piece in pieces))
-        first = next(held, None)
+        matching = (number for number in numbers if all(piece in texts[number] for piece in pieces))
+        first = next(matching, None)
         return None if first is None else self.reading.blocks[first].span_id
 
     def _likest(self, numbers: Sequence[int], pieces: Sequence[str]) -> str | None:
@@ -113,9 +113,9 @@ def addresses_judge(reading: TraceText) -> tuple[str, ...]:
     notes = []
     for block in reading.blocks:
         for part in block.parts:
-            said = _TO_THE_JUDGE.search(part.text)
-            if said is not None:
-                shown = " ".join(said[0].split())[:80]
+            match = _TO_THE_JUDGE.search(part.text)
+            if match is not None:
+                shown = " ".join(match[0].split())[:80]
                 notes.append(f"addresses_judge: {block.ordinal} {part.label}: {shown!r}")
                 break
     return tuple(notes)

@@ -17,7 +17,7 @@ from tracejury.judging.judges.prompt import Order, Prompt, Prompts, SpanToJudge,
 from tracejury.judging.judges.reply import Form, ParsedFinding, ParsedReply, Unparsable, read_reply, reply_schema
 from tracejury.judging.judges.rubric import AgentDescription, Rubric
 from tracejury.judging.judges.trace_text import Block, TraceText
-from tracejury.judging.records import Call, Failure, FailureState, Finding, Verdict
+from tracejury.judging.records import Call, Failure, FailureState, Finding, Verdict, VerdictState
 
 N = TypeVar("N", int, float)
 ALL_FORMS: tuple[Form, ...] = ("json", "tool", "template")
@@ -168,7 +168,7 @@ def combine_spans(verdicts: Mapping[str, Verdict]) -> Verdict:
     return Verdict(
         rubric=first.rubric,
         trace_id=first.trace_id,
-        state="not_applicable" if lowest is None else "scored",
+        state=first.state if lowest is None else "scored",
         score=lowest,
         criteria=first.criteria,
         rationale="\n".join(f"{ordinal} ({v.score}): {v.rationale}" for ordinal, v in verdicts.items()),
@@ -298,10 +298,11 @@ class _JudgeConversation:
     def _verdict(self, parsed: ParsedReply) -> Verdict:
         errors_only = self.judge.rubric.answer == "errors"
         call = self._call()
+        unscored: VerdictState = "errors_only" if errors_only else "not_applicable"
         return Verdict(
             rubric=self.judge.rubric.key,
             trace_id=self.reading.trace_id,
-            state="not_applicable" if parsed.score is None else "scored",
+            state=unscored if parsed.score is None else "scored",
             score=parsed.score,
             criteria=parsed.criteria,
             rationale=parsed.rationale,

@@ -1,4 +1,4 @@
-"""What holds a run back: its pace (shared by all its processes) and its budget; and writes made together."""
+"""What holds a run back: requests and tokens a minute, and its budget; and writes made together."""
 
 from __future__ import annotations
 
@@ -20,54 +20,60 @@ class StopRunError(Exception):
     """No further call makes sense (authentication, budget); cells not yet judged wait for the next start."""
 
 
-class RateLimiter:
-    """Lets each call wait for its moment, and holds all of them while a provider asks to wait.
+class OutOfBudgetError(StopRunError):
+    """The limit in dollars that the run was given is reached."""
 
-    `book` books the next free moment for a call of so many tokens among all processes of the run, and says how
-    many seconds away it is; `hold` tells those processes of a provider's wish to wait.
+
+class RateLimiter:
+    """Lets each call wait for its moment, and pauses all of them while a provider asks to wait.
+
+    Calls are spaced evenly: `rpm` requests and `tpm` tokens a minute at most.
     """
 
     def __init__(
         self,
         *,
         backoff_s: float,
-        book: Callable[[int], Awaitable[float]] | None = None,
-        hold: Callable[[float], Awaitable[None]] | None = None,
+        rpm: int | None = None,
+        tpm: int | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._book, self._hold = book, hold
+        self._rpm, self._tpm = rpm, tpm
         self._backoff_s, self._stopping = backoff_s, stopping
-        self._held_until = 0.0
+        self._next_at = self._paused_until = 0.0
 
-    async def turn(self, tokens: int) -> None:
+    async def acquire(self, tokens: int) -> None:
         """Wait until a call of so many tokens may be sent. Raises `StopRunError` where the run stops before that."""
         loop = asyncio.get_running_loop()
         while True:
-            await self._sleep(self._held_until - loop.time())
-            if self._book is not None:
-                await self._sleep(await self._book(tokens))
+            await self._sleep_until(self._paused_until)
+            await self._sleep_until(self._reserve(tokens))
             if self._stopping():
                 raise StopRunError(STOPPED)
-            if self._held_until <= loop.time():  # else held meanwhile: the moment booked has passed
+            if self._paused_until <= loop.time():  # else paused meanwhile: the reserved moment has passed
                 return
+
+    def _reserve(self, tokens: int) -> float:
+        """The next free moment; the one after it comes when this call has had its share of the minute."""
+        moment = max(self._next_at, asyncio.get_running_loop().time())
+        gaps = (0.0 if self._rpm is None else 60.0 / self._rpm, 0.0 if self._tpm is None else tokens * 60.0 / self._tpm)
+        self._next_at = moment + max(gaps)
+        return moment
 
     async def back_off(self, attempt: int, error: ModelError) -> None:
         """Wait after a failed attempt (from 0): as long as the provider says, else exponentially with jitter."""
+        now = asyncio.get_running_loop().time()
         if error.retry_after_s is None:
             longest = min(60.0, self._backoff_s * 2**attempt)
-            await self._sleep(longest * random.uniform(0.5, 1.0))
+            await self._sleep_until(now + longest * random.uniform(0.5, 1.0))
             return
         if error.retry_after_s > LONGEST_WAIT_S:
-            raise StopRunError(f"the provider asks to wait {error.retry_after_s:,.0f} s: {error.message}")
-        now = asyncio.get_running_loop().time()
-        self._held_until = max(self._held_until, now + error.retry_after_s)  # for all calls of this process
-        if self._hold is not None:
-            await self._hold(error.retry_after_s)
+            raise StopRunError(f"the provider asks for a pause of {error.retry_after_s:,.0f} s: {error.message}")
+        self._paused_until = max(self._paused_until, now + error.retry_after_s)  # for all calls
 
-    async def _sleep(self, seconds: float) -> None:
+    async def _sleep_until(self, moment: float) -> None:
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while not self._stopping() and (left := until - loop.time()) > 0:
+        while not self._stopping() and (left := moment - loop.time()) > 0:
             await asyncio.sleep(min(left, 0.5))
 
 
@@ -84,14 +90,14 @@ class Budget:
 
     @asynccontextmanager
     async def room_for(self, cost_usd: float) -> AsyncIterator[None]:
-        """Hold `cost_usd` while the call runs. Raises `StopRunError` when there is no room and none will come."""
+        """Hold `cost_usd` while the call runs. Raises `OutOfBudgetError` when there is no room and none will come."""
         if self.limit_usd is None:
             yield
             return
         async with self._changed:
             while not self._fits(cost_usd):
                 if not self._reserved:
-                    raise StopRunError(self._reached(cost_usd))
+                    raise OutOfBudgetError(self._reached(cost_usd))
                 await self._changed.wait()
             self._reserved.append(cost_usd)
         try:

@@ -144,8 +144,8 @@ class Prices:
     batch_completion: float | None = None
 
     def __post_init__(self) -> None:
-        given = {"prompt": self.prompt, "completion": self.completion, "cache_read": self.cache_read}
-        for name, price in given.items():
+        prices = {"prompt": self.prompt, "completion": self.completion, "cache_read": self.cache_read}
+        for name, price in prices.items():
             if price is not None and not 0 <= price < float("inf"):
                 raise ValueError(f"the price of {name} tokens must be 0 or more, not {price}")
 
@@ -154,8 +154,8 @@ class Prices:
     ) -> float:
         """The cost of one call; `prompt` counts all prompt tokens, cached and written ones included."""
         if batch:
-            each, said = self.batch_prompt, self.batch_completion
-            half = (self.prompt if each is None else each, self.completion if said is None else said)
+            each, per_answer = self.batch_prompt, self.batch_completion
+            half = (self.prompt if each is None else each, self.completion if per_answer is None else per_answer)
             return prompt * half[0] + completion * half[1]
         read = self.prompt if self.cache_read is None else self.cache_read
         written = self.prompt if self.cache_write is None else self.cache_write
@@ -178,12 +178,12 @@ class Prices:
 def read_prices(text: str) -> Prices:
     """`INPUT,OUTPUT[,CACHED]` in US dollars per million tokens, as price lists give them. Raises ValueError."""
     try:
-        given = [float(part) for part in text.split(",")]
+        prices = [float(part) for part in text.split(",")]
     except ValueError:
-        given = []
-    if len(given) not in {2, 3}:
+        prices = []
+    if len(prices) not in {2, 3}:
         raise ValueError(f"a price is INPUT,OUTPUT or INPUT,OUTPUT,CACHED in US$ per million tokens, not {text!r}")
-    prompt, completion, *cached = (price / 1e6 for price in given)
+    prompt, completion, *cached = (price / 1e6 for price in prices)
     return Prices(prompt=prompt, completion=completion, cache_read=cached[0] if cached else None)
 
 
@@ -224,29 +224,37 @@ class LitellmModel:
 
     async def __call__(self, request: ModelRequest) -> ModelReply:
         """One call, never retried here. Raises `ModelError`, whatever the provider or litellm raise."""
+        messages = messages_of(request, marks_cache=marks_cache(self.name))
+        return await self._complete(messages, form_arguments(request), request.parameters)
+
+    async def chat(self, messages: Sequence[Mapping[str, Json]], parameters: Mapping[str, Json]) -> ModelReply:
+        """One call with these very messages, such as an agent's; never retried here. Raises `ModelError`."""
+        return await self._complete([dict(message) for message in messages], {}, parameters)
+
+    async def _complete(
+        self, messages: Sequence[Mapping[str, Any]], form: Mapping[str, Any], parameters: Mapping[str, Json]
+    ) -> ModelReply:
         litellm = await _loaded()
         started = time.monotonic()
-        try:
-            async with asyncio.timeout(self.timeout_s):  # a body that trickles in never meets the client's own limit
-                response = await litellm.acompletion(**self._arguments(request))
-        except TimeoutError as error:
-            raise ModelError("timeout", f"no answer within {self.timeout_s:g} s") from error
-        except Exception as error:
-            raise classify(error, request.parameters) from error
-        reply = read_response(response, latency_s=time.monotonic() - started)
-        return _with_cost(reply, self._cost(litellm, response, reply))
-
-    def _arguments(self, request: ModelRequest) -> dict[str, Any]:
-        return {
+        arguments = {
             "model": self.name,
-            "messages": messages_of(request, marks_cache=marks_cache(self.name)),
+            "messages": messages,
             "timeout": self.timeout_s,
             "num_retries": 0,
             "max_retries": 0,
             **self._place(),
-            **form_arguments(request),
-            **request.parameters,
+            **form,
+            **parameters,
         }
+        try:
+            async with asyncio.timeout(self.timeout_s):  # a body that trickles in never meets the client's own limit
+                response = await litellm.acompletion(**arguments)
+        except TimeoutError as error:
+            raise ModelError("timeout", f"no answer within {self.timeout_s:g} s") from error
+        except Exception as error:
+            raise classify(error, parameters) from error
+        reply = read_response(response, latency_s=time.monotonic() - started)
+        return _with_cost(reply, self._cost(litellm, response, reply))
 
     def _place(self) -> dict[str, Any]:
         return {
@@ -638,5 +646,5 @@ def _take_content_lists(message: Any) -> None:
 
 def repair_turns(reply: str, request: str) -> tuple[Turn, ...]:
     """The turns of a repair call. An empty reply is left out: providers refuse empty messages."""
-    said = (Turn(role="assistant", text=reply),) if reply.strip() else ()
-    return (*said, Turn(role="user", text=request))
+    answer_turns = (Turn(role="assistant", text=reply),) if reply.strip() else ()
+    return (*answer_turns, Turn(role="user", text=request))

@@ -79,10 +79,10 @@ class Prompts:
         span: SpanToJudge | None = None,
     ) -> Prompt:
         """As `build_prompt`. Rubrics are told apart by their key: one run has one of each."""
-        asked = (rubric.key, form, order, agent, span)
-        if asked not in self._made:
-            self._made[asked] = _prompt(self._trace(agent), rubric, form=form, order=order, span=span)
-        return self._made[asked]
+        key = (rubric.key, form, order, agent, span)
+        if key not in self._made:
+            self._made[key] = _prompt(self._trace(agent), rubric, form=form, order=order, span=span)
+        return self._made[key]
 
     def _trace(self, agent: AgentDescription | None) -> str:
         if agent not in self._traces:

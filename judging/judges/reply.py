@@ -243,7 +243,7 @@ def _load(body: str) -> dict[str, Any]:
 def _no_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     content = {plain(key): value for key, value in pairs}
     if len(content) != len(pairs):
-        raise _BadReplyError("a key stands twice in one object")
+        raise _BadReplyError("an object holds one key twice")
     return content
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tracejury.ingest.trace import Trace
 from tracejury.judging.records import Dimension, Impact
@@ -25,13 +26,18 @@ Answer = Literal["score", "errors"]
 Text = Annotated[str, Field(min_length=1)]
 M = TypeVar("M", bound=BaseModel)
 VERSION_LENGTH = 16  # hex digits
+_KEY = r"[A-Za-z][A-Za-z0-9_-]{0,31}"
 _FRONT = re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n(.*)\Z", re.DOTALL)
 _TOOL_NAME = re.compile(r"[A-Za-z_]\w*")
 _MANAGED_AGENT = re.compile(r"managed_agents\.\d+\.name$")
 
 
 class RubricError(Exception):
-    """A rubric or agent description that cannot be used; the message names file, place and remedy."""
+    """A rubric or agent description that cannot be used; the message names file and place of every fault."""
+
+    def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults) or (message,)
 
 
 class _Strict(BaseModel):
@@ -72,7 +78,7 @@ class Example(_Strict):
 class Rubric(_Strict):
     """One judge. `answer` is `score` (0 to 3, with findings) or `errors` (findings with a category, no score)."""
 
-    key: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")]
+    key: Annotated[str, Field(pattern=f"^{_KEY}$")]
     title: Text
     answer: Answer = "score"
     dimension: Dimension | None = None
@@ -89,25 +95,10 @@ class Rubric(_Strict):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Rubric:
-        if self.answer == "score" and self.anchors is None:
-            raise ValueError("a rubric that asks for a score needs [anchors] with 3, middle and 0")
-        if self.answer == "errors" and not self.categories:
-            raise ValueError("a rubric that asks for errors needs categories")
-        if self.not_applicable_phrases and self.not_applicable is None:
-            raise ValueError("not_applicable_phrases need not_applicable, which says when they hold")
-        for example in self.examples:
-            self._check_example(example.reply)
+        faults = _contradictions(self.model_dump(by_alias=True, exclude_none=True))
+        if faults:
+            raise PydanticCustomError("contradiction", "{faults}", {"faults": "; ".join(faults), "each": faults})
         return self
-
-    def _check_example(self, reply: ExampleReply) -> None:
-        answers = (reply.score is not None) + (reply.not_applicable is not None)
-        if answers != (1 if self.answer == "score" else 0):
-            raise ValueError("an example's reply needs a score or not_applicable where the rubric asks for a score")
-        if reply.not_applicable is not None and self.not_applicable is None:
-            raise ValueError("an example is not applicable, but the rubric does not say when that holds")
-        unknown = {f.category for f in reply.findings if f.category is not None} - set(self.categories)
-        if unknown:
-            raise ValueError(f"an example names categories that are not in the rubric: {sorted(unknown)}")
 
     @property
     def version(self) -> str:
@@ -134,6 +125,43 @@ FIELD_MEANINGS: Mapping[str, str] = MappingProxyType(
         "examples": "one to four worked examples: a piece of a trace and the right reply",
     }
 )
+
+
+def _contradictions(content: Mapping[str, Any]) -> list[str]:
+    """What does not fit together in the fields of a rubric, whether or not each is right by itself."""
+    answer, not_applicable = content.get("answer", "score"), content.get("not_applicable")
+    faults = []
+    if answer == "score" and content.get("anchors") is None:
+        faults.append("a rubric that asks for a score needs [anchors] with 3, middle and 0")
+    if answer == "errors" and not content.get("categories"):
+        faults.append("a rubric that asks for errors needs categories")
+    if content.get("not_applicable_phrases") and not_applicable is None:
+        faults.append("not_applicable_phrases need not_applicable, which says when they hold")
+    examples = content.get("examples", ())
+    replies = (
+        [one.get("reply") for one in examples if isinstance(one, dict)] if isinstance(examples, list | tuple) else []
+    )
+    for number, reply in enumerate(replies, 1):
+        if isinstance(reply, dict):
+            found = _contradictions_of_example(reply, answer, not_applicable, content.get("categories") or ())
+            faults += [f"example {number}: {fault}" for fault in found]
+    return faults
+
+
+def _contradictions_of_example(
+    reply: Mapping[str, Any], answer: object, not_applicable: object, categories: Iterable[object]
+) -> list[str]:
+    faults = []
+    answers = (reply.get("score") is not None) + (reply.get("not_applicable") is not None)
+    if answers != (1 if answer == "score" else 0):
+        faults.append("its reply needs a score or not_applicable where the rubric asks for a score, else neither")
+    if reply.get("not_applicable") is not None and not_applicable is None:
+        faults.append("it is not applicable, but the rubric does not say when that holds")
+    named = [one.get("category") for one in reply.get("findings", ()) if isinstance(one, dict)]
+    unknown = sorted({str(name) for name in named if name is not None and name not in [*categories]})
+    if unknown:
+        faults.append(f"it names categories that are not in the rubric: {', '.join(unknown)}")
+    return faults
 
 
 class Match(_Strict):
@@ -167,17 +195,28 @@ class AgentDescription(_Strict):
 
 
 def rubrics(home: Path | None = None) -> dict[str, Rubric]:
-    """All rubrics by key: the shipped ones, then those of the workspace.
+    """All rubrics that can be used, by key: the shipped ones, then those of the workspace."""
+    return _read_rubrics(home)[0]
 
-    Raises RubricError for a file that is not valid, and for a key that stands twice.
-    """
-    found: dict[str, Rubric] = {}
+
+def _read_rubrics(home: Path | None) -> tuple[dict[str, Rubric], list[RubricError]]:
+    known: dict[str, Rubric] = {}
+    errors = []
     for name, data in [*_shipped("rubrics", ".toml"), *_own(home, "rubrics", ".toml")]:
-        rubric = parse_rubric(data, name)
-        if rubric.key in found:
-            raise RubricError(f"{name}: the key {rubric.key!r} is taken by another rubric; choose another key")
-        found[rubric.key] = rubric
-    return found
+        try:
+            rubric = parse_rubric(data, name)
+            if rubric.key in known:
+                fault = f"key: {rubric.key!r} is taken by another rubric; choose another key"
+                raise RubricError(f"{name}: {fault}", [fault])
+            known[rubric.key] = rubric
+        except RubricError as error:
+            errors.append(error)
+    return known, errors
+
+
+def broken_files(home: Path | None) -> list[RubricError]:
+    """Rubrics and agent descriptions of a workspace that are left out, each with its faults."""
+    return [*_read_rubrics(home)[1], *_read_agents(home)[1]]
 
 
 def choose_rubrics(names: str, known: Mapping[str, Rubric]) -> tuple[Rubric, ...]:
@@ -189,23 +228,51 @@ def choose_rubrics(names: str, known: Mapping[str, Rubric]) -> tuple[Rubric, ...
     for name in filter(None, (part.strip() for part in names.split(","))):
         rubric = by_fold.get(name.lower())
         if rubric is None:
-            raise RubricError(f"no judge is called {name!r}; there are {', '.join(known)} and 'all'")
+            raise RubricError(f"no rubric is called {name!r}. Try: {', '.join(known)} or all")
         chosen[rubric.key] = rubric
     if not chosen:
-        raise RubricError(f"no judge named; there are {', '.join(known)} and 'all'")
+        raise RubricError(f"no dimension is named. Try: {', '.join(known)} or all")
     return tuple(chosen.values())
 
 
 def parse_rubric(data: bytes, name: str) -> Rubric:
     """A rubric from the bytes of its TOML file; RubricError says what is wrong and where."""
-    return _validated(Rubric, _toml(data, name), name)
+    content = _toml(data, name)
+    return _validated(Rubric, content, name, _contradictions(content))
+
+
+def new_rubric(home: Path, key: str) -> Path:
+    """Write a commented rubric to be filled in; returns its file. RubricError where that is there, or is no key."""
+    path = home / "rubrics" / f"{key}.toml"
+    if re.fullmatch(_KEY, key) is None:
+        raise RubricError(f"{key!r} is no key for a rubric. Try: up to 32 letters, digits, _ or -, a letter first")
+    if key in rubrics(home):
+        raise RubricError(f"the key {key!r} is taken by another rubric. Try: another name")
+    text = resources.files("tracejury.judging.judges").joinpath("new_rubric.toml").read_text(encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text.replace("$key", key))
+    except FileExistsError as error:
+        raise RubricError(f"{path} is there already. Try: tracejury rubric check {path}") from error
+    return path
 
 
 def agent_descriptions(home: Path | None = None) -> dict[str, AgentDescription]:
-    """All descriptions by name; one of the workspace replaces a shipped one of the same name."""
-    files = [*_shipped("agents", ".md"), *_own(home, "agents", ".md")]
-    described = (parse_agent(data, name) for name, data in files)
-    return {description.name: description for description in described}
+    """All descriptions that can be used, by name; one of the workspace replaces a shipped one of the same name."""
+    return _read_agents(home)[0]
+
+
+def _read_agents(home: Path | None) -> tuple[dict[str, AgentDescription], list[RubricError]]:
+    known: dict[str, AgentDescription] = {}
+    errors = []
+    for name, data in [*_shipped("agents", ".md"), *_own(home, "agents", ".md")]:
+        try:
+            agent = parse_agent(data, name)
+            known[agent.name] = agent
+        except RubricError as error:
+            errors.append(error)
+    return known, errors
 
 
 def parse_agent(data: bytes, name: str) -> AgentDescription:
@@ -270,13 +337,23 @@ def _toml(data: bytes, name: str) -> dict[str, object]:
     try:
         return tomllib.loads(_text(data, name))
     except tomllib.TOMLDecodeError as error:
-        raise RubricError(f"{name}: not valid TOML: {error}") from error
+        fault = f"not valid TOML: {error}"
+        raise RubricError(f"{name}: {fault}", [fault]) from error
 
 
-def _validated(model: type[M], content: dict[str, object], name: str) -> M:
+def _validated(model: type[M], content: dict[str, object], name: str, contradictions: Sequence[str] = ()) -> M:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(step) for step in first["loc"]) or "the file"
-        raise RubricError(f"{name}: {place}: {first['msg']}") from error
+        # pydantic looks for contradictions only where every field is right by itself
+        faults = [_fault(one) for one in error.errors() if one["type"] != "contradiction"] + [*contradictions]
+        raise RubricError(f"{name}: {'; '.join(faults)}", faults) from error
+
+
+def _fault(error: ErrorDetails) -> str:
+    place = ".".join(str(step) for step in error["loc"]) or "the file"
+    if error["type"] == "string_too_short":
+        return f"{place}: is empty. Try: write it"
+    if error["type"] == "extra_forbidden":
+        return f"{place}: {error['msg']}. Try: correct its name, or delete it"
+    return f"{place}: {error['msg']}"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import orjson
 
-from tracejury.ingest.leftovers import READ_WHOLE, Leftover, leftovers, words_of
+from tracejury.ingest.leftovers import READ_WHOLE, Leftover, decisions_of, leftovers
 from tracejury.ingest.trace import Json, Message, Span, ToolCall, Trace
 
 REPEAT_FROM = 256  # characters: shorter texts are shown again, a reference would cost as much
@@ -120,9 +120,9 @@ class TraceText:
             return self.blocks[number - 1].span_id if 1 <= number <= len(self.blocks) else None
         if re.match(r"(?i)0x[0-9a-f]{6,}", bare) and bare.lower() not in self._ids:
             bare = bare[2:]
-        found = self._ids.get(bare.lower()) or self._calls.get(bare)
-        if found is not None or len(bare) < 6:
-            return found
+        known_id = self._ids.get(bare.lower()) or self._calls.get(bare)
+        if known_id is not None or len(bare) < 6:
+            return known_id
         by_prefix = [span_id for key, span_id in self._ids.items() if key.startswith(bare.lower())]
         return by_prefix[0] if len(by_prefix) == 1 else None
 
@@ -316,7 +316,7 @@ class _Reader:
             texts += [text for call in message.tool_calls for text in (call.name, call.arguments, call.id) if text]
         names = [name for span in self.trace.spans for name in (span.name, span.tool_name, span.agent, span.model)]
         return frozenset(
-            [*filter(None, names), *(known for text in texts for known in (text, text.strip(), *words_of(text)))]
+            [*filter(None, names), *(known for text in texts for known in (text, text.strip(), *decisions_of(text)))]
         )
 
     @cached_property

@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 
 from tracejury.judging.judges.jury import JuryScore, Rule, jury_score, on_scale
 from tracejury.judging.matching.rule import TextLikeness, assign, finding_text, signs_of
-from tracejury.judging.records import IMPACTS, Call, Citation, ErrorLabel, Evidence, Failure, Finding, Impact, Verdict
+from tracejury.judging.records import (
+    IMPACTS,
+    Call,
+    Citation,
+    ErrorLabel,
+    Evidence,
+    Failure,
+    Finding,
+    Impact,
+    Verdict,
+    VerdictState,
+)
 
 T = TypeVar("T")
 
@@ -73,7 +84,7 @@ def joint_verdict(
     outcome = Verdict(
         rubric=first.rubric,
         trace_id=first.trace_id,
-        state="not_applicable" if joint.score is None else "scored",
+        state="scored" if joint.score is not None else _unscored(joint, answered),
         score=None if joint.score is None else int(joint.score),
         criteria="",
         rationale="\n".join(_said(member) for member in answered),
@@ -196,9 +207,16 @@ def _said(member: Member) -> str:
     return f"{member.model} ({score}): {member.outcome.rationale}"
 
 
+def _unscored(joint: JuryScore, answered: Sequence[Member]) -> VerdictState:
+    if joint.tied:
+        return "tied"
+    is_asked_for_none = all(member.outcome.state == "errors_only" for member in answered)
+    return "errors_only" if is_asked_for_none else "not_applicable"
+
+
 def _without_score(joint: JuryScore, answered: Sequence[Member]) -> str:
     if joint.tied:
-        return f"tie: {' and '.join(map(str, joint.tied))}; a tie is said, not broken"
+        return f"tie: {' and '.join(map(str, joint.tied))}; ties are reported, not resolved"
     return next((member.outcome.reason for member in answered if member.outcome.reason), "no member gave a score")
 
 

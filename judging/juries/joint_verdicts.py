@@ -73,7 +73,7 @@ def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], li
         for one in asked
     }
     with write_transaction(engine) as connection:
-        # of two workers that end at once the second finds nothing to do
+        # of two that end at once the second finds nothing to do
         new = [one for one in _not_kept(connection, run_key, rule, trace_ids) if one.key in made]
         if new:
             twice = {one.kept_in for one in new if one.kept_in is not None}
@@ -215,7 +215,7 @@ def _store(connection: Connection, joint_run: int, asked: _Asked, joint: JointVe
             trace_id=first.trace_id,
             trace_digest=first.trace_digest,
             repeat=first.repeat,
-            state="running",
+            state="pending",
             attempts=0,
         )
     ).inserted_primary_key

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, func, select
 from tracejury.ingest.table import query_frame
 from tracejury.judging.labels.label_store import error_labels, newest, score_labels
 from tracejury.judging.queues.queue_store import FIRST
-from tracejury.judging.records import DIMENSIONS, ErrorLabel, Finding, ScoreLabel
+from tracejury.judging.records import ANSWERED_STATES, DIMENSIONS, ErrorLabel, Finding, ScoreLabel
 from tracejury.judging.runs.verdicts import findings_of
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word
@@ -258,7 +258,7 @@ def _findings(connection: Connection, trace_id: str) -> list[tuple[str, int, Fin
         select(func.max(cell.c.cell_key))
         .where(
             cell.c.trace_id == trace_id,
-            cell.c.state.in_(("scored", "not_applicable")),
+            cell.c.state.in_(ANSWERED_STATES),
             cell.c.repeat == 0,
             is_own_word(),
         )

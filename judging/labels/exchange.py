@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +12,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from sqlalchemy import Connection, select
 
-from tracejury.ingest.spreadsheet import safe_cell
+from tracejury.ingest.spreadsheet import csv_of_rows
 from tracejury.ingest.store import schema
 from tracejury.ingest.trace import Json, Rejected
 from tracejury.judging.labels.label_store import error_labels, reviews, score_labels
@@ -116,7 +114,9 @@ def read_tracejury(data: bytes, file: str) -> Labels:
         document = _File.model_validate(orjson.loads(data))
     except orjson.JSONDecodeError as error:
         labels.rejected.append(
-            Rejected(file=file, place=f"line {error.lineno}", reason=f"not JSON: {error.msg}", remedy="mend the file")
+            Rejected(
+                file=file, place=f"line {error.lineno}", reason=f"not JSON: {error.msg}", remedy="correct the file"
+            )
         )
         return labels
     except ValidationError as error:
@@ -222,12 +222,7 @@ def to_csv(connection: Connection, annotators: Sequence[str] = ()) -> str:
     A trace that nobody touched is a row of its own (`untouched`), "reviewed, no error" is a review row with
     status `submitted, no error`: three different things.
     """
-    out = io.StringIO()
-    writer = csv.DictWriter(out, CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in _csv_rows(connection, annotators):
-        writer.writerow({key: safe_cell(value) for key, value in row.items()})
-    return out.getvalue()
+    return csv_of_rows(CSV_COLUMNS, _csv_rows(connection, annotators))
 
 
 def _csv_rows(connection: Connection, annotators: Sequence[str]) -> Iterator[dict[str, object]]:

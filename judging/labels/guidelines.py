@@ -43,21 +43,21 @@ def publish(connection: Connection, body: Mapping[str, str], *, author: str, not
     """Store a new version and return its number. Raises `GuidelineError` where it says nothing new."""
     unknown = [part for part in body if part not in PARTS]
     if unknown:
-        raise GuidelineError(f"{unknown[0]!r} is no part of a guideline: use {', '.join(PARTS)}")
-    kept = {part: body[part].strip() for part in PARTS if body.get(part, "").strip()}
-    long = [part for part, text in kept.items() if len(text) > LONGEST]
-    if not kept:
+        raise GuidelineError(f"{unknown[0]!r} is not a part of a guideline: use {', '.join(PARTS)}")
+    parts = {part: body[part].strip() for part in PARTS if body.get(part, "").strip()}
+    long = [part for part, text in parts.items() if len(text) > LONGEST]
+    if not parts:
         raise GuidelineError("the guideline is empty: write at least one part")
     if long:
-        raise GuidelineError(f"{long[0]} has more than {LONGEST} characters")
+        raise GuidelineError(f"{long[0]} is longer than {LONGEST} characters")
     before = guideline(connection)
-    if before is not None and dict(before.body) == kept:
-        raise GuidelineError(f"nothing changed since version {before.version}")
+    if before is not None and dict(before.body) == parts:
+        raise GuidelineError(f"the text equals version {before.version}")
     version = 1 if before is None else before.version + 1
     connection.execute(
         insert(_guideline).values(
             version=version,
-            body=orjson.dumps(kept).decode(),
+            body=orjson.dumps(parts).decode(),
             author=author,
             note=note.strip(),
             created_at=time.time_ns() // 1000,

@@ -99,7 +99,9 @@ class _Writer:
             select(schema.trace.c.trace_key, schema.trace.c.digest).where(schema.trace.c.trace_id == item.trace_id)
         ).one_or_none()
         if row is None:
-            raise OpError(f"trace {item.trace_id} is not in this workspace", remedy="ingest the trace, then label it")
+            raise OpError(
+                f"trace {item.trace_id} is not in this workspace", remedy="ingest the trace before you label it"
+            )
         spans = select(schema.span.c.span_id).where(schema.span.c.trace_key == row.trace_key)
         self.span_ids = set(connection.scalars(spans))
         self.common = {
@@ -183,8 +185,8 @@ class _Writer:
         if revealed and self.review is not None and form.no_error != self.review.no_error:
             if form.status == "submitted":
                 raise OpError(
-                    '"no error in this trace" was decided blind; the judges\' errors have been shown since: it stays',
-                    remedy="add what you see now as a label, it will be marked as made after the reveal",
+                    '"no error in this trace" is part of the blind answer and cannot change after the reveal',
+                    remedy="add an error instead; it is marked as stored after the reveal",
                     op_id=op.op_id,
                 )
             form = form.model_copy(update={"no_error": self.review.no_error})
@@ -203,9 +205,9 @@ class _Writer:
 
     def _uncover(self, op: Op) -> None:
         """What was quoted while names were hidden says from now on what the trace says."""
-        mine = (_error.c.annotator == self.item.annotator, _error.c.trace_id == self.item.trace_id,
+        own = (_error.c.annotator == self.item.annotator, _error.c.trace_id == self.item.trace_id,
                 _error.c.occasion == self.item.occasion)  # fmt: skip
-        rows = self.connection.execute(select(_error).where(newest(_error, ("label_id",), *mine))).all()
+        rows = self.connection.execute(select(_error).where(newest(_error, ("label_id",), *own))).all()
         covered = {row: pieces for row in rows if has_blocks(pieces := orjson.loads(row.evidence)) and not row.deleted}
         texts = texts_of(self.connection, self.item.trace_id) if covered else {}
         for row, pieces in covered.items():
@@ -216,10 +218,14 @@ class _Writer:
     def _reveal(self, op: Op) -> None:
         if self.review is None or self.review.status != "submitted":
             raise OpError(
-                "the judges' errors are shown only after submitting", remedy="submit this trace first", op_id=op.op_id
+                "the judges' findings are hidden until you submit this trace",
+                remedy="submit this trace first",
+                op_id=op.op_id,
             )
-        kept = {name: getattr(self.review, name) for name in ("status", "no_error", "reason", "active_ms", "item_key")}
-        self._append(_review, kept | {"revealed": True}, op)
+        review_fields = {
+            name: getattr(self.review, name) for name in ("status", "no_error", "reason", "active_ms", "item_key")
+        }
+        self._append(_review, review_fields | {"revealed": True}, op)
         self.review = _current_review(self.connection, self.item)
 
     def _own_label(self, label_id: str, op: Op) -> Row[Any] | None:
@@ -231,7 +237,11 @@ class _Writer:
             self.item.trace_id,
             self.item.occasion,
         ):
-            raise OpError(f"error label {label_id} belongs to other work", remedy="make a new label", op_id=op.op_id)
+            raise OpError(
+                f"error label {label_id} belongs to another annotator or trace",
+                remedy="make a new label",
+                op_id=op.op_id,
+            )
         return row
 
     def _phase(self, before: str | None, op: Op) -> str:
@@ -240,8 +250,8 @@ class _Writer:
             return "blind"
         if before == "blind":
             raise OpError(
-                "this label was made blind and the judges' errors have been shown since: it stays as it is",
-                remedy="add a new label, it will be marked as made after the reveal",
+                "this label is blind and cannot change after the reveal",
+                remedy="add a new label; it is marked as stored after the reveal",
                 op_id=op.op_id,
             )
         return "revealed"
@@ -316,7 +326,7 @@ class _Putter:
 
     def own_ids(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows, an id that is another's replaced by one made of person, trace and id."""
-        held = {
+        owners = {
             row.label_id: (row.annotator, row.trace_id)
             for row in self.connection.execute(
                 select(_error.c.label_id, _error.c.annotator, _error.c.trace_id).distinct()
@@ -324,9 +334,9 @@ class _Putter:
         }
         for row in rows:
             owner = (row["annotator"], row["trace_id"])
-            if held.setdefault(row["label_id"], owner) != owner:
+            if owners.setdefault(row["label_id"], owner) != owner:
                 row["label_id"] = str(uuid5(NAMESPACE_URL, f"tracejury:{owner[0]}:{owner[1]}:{row['label_id']}"))
-                held[row["label_id"]] = owner
+                owners[row["label_id"]] = owner
         return rows
 
     def put(self, table: Table, keys: tuple[str, ...], rows: list[dict[str, Any]]) -> int:
@@ -338,7 +348,9 @@ class _Putter:
                 continue
             if self.keeps_edits and before and before[-1]["op_id"] is not None:
                 what = ", ".join(str(row[key]) for key in keys)
-                self.kept.append(f"{table.name} {what}: a person changed it here since; theirs stays")
+                self.kept.append(
+                    f"{table.name} {what}: a person changed it in this workspace; the import does not overwrite it"
+                )
                 continue
             new.append(self._completed(table, row, before[-1] if before else None))
         if new:
@@ -389,9 +401,9 @@ def label_places(connection: Connection, *conditions: ColumnElement[bool]) -> di
 def score_labels(connection: Connection, *conditions: ColumnElement[bool]) -> list[ScoreLabel]:
     """Current scores that are given (0 to 3 or not applicable); a blind one stands beside a later revealed one."""
     keys = ("annotator", "trace_id", "occasion", "dimension", "phase")
-    given = _score.c.value.is_not(None) | _score.c.not_applicable.is_(True)
+    is_given = _score.c.value.is_not(None) | _score.c.not_applicable.is_(True)
     rows = connection.execute(
-        select(_score).where(newest(_score, keys, *conditions), given, *conditions).order_by(_score.c.row_key)
+        select(_score).where(newest(_score, keys, *conditions), is_given, *conditions).order_by(_score.c.row_key)
     ).all()
     return [
         ScoreLabel(
@@ -456,7 +468,11 @@ def _known_ops(connection: Connection, op_ids: Iterable[str]) -> dict[str, Any]:
 def _refuse_foreign(known: Mapping[str, Any], item: Item) -> None:
     for row in known.values():
         if (row.annotator, row.trace_id, row.occasion) != (item.annotator, item.trace_id, item.occasion):
-            raise OpError(f"operation {row.op_id} was made for other work", remedy="reload the page", op_id=row.op_id)
+            raise OpError(
+                f"operation {row.op_id} belongs to another annotator or trace",
+                remedy="reload the page",
+                op_id=row.op_id,
+            )
 
 
 def _revision(connection: Connection, item: Item) -> int:
@@ -563,11 +579,11 @@ def _history(
     connection: Connection, table: Table, keys: tuple[str, ...]
 ) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
     """All rows of first occasions by key, oldest first."""
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    history: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     rows = connection.execute(select(table).where(table.c.occasion == 0).order_by(table.c.row_key)).mappings()
     for row in rows.all():
-        found.setdefault(tuple(row[key] for key in keys), []).append(dict(row))
-    return found
+        history.setdefault(tuple(row[key] for key in keys), []).append(dict(row))
+    return history
 
 
 def _same(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:

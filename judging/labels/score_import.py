@@ -102,7 +102,7 @@ def import_opinions(
     imported = Imported()
     for file, _ in files:
         imported.labels.rejected += [
-            Rejected(file=file.file, place=place, reason=reason, remedy="mend this row and import the file again")
+            Rejected(file=file.file, place=place, reason=reason, remedy="correct this row and import the file again")
             for place, reason in file.broken
         ]
     rows = [_Row(file.file, opinion) for file, opinions in files for opinion in opinions]
@@ -221,9 +221,7 @@ class _Builder:
         opinion = self._placed(opinion)
         author = self.options.annotator or opinion.author
         if author is None:
-            raise _RefusedError(
-                "the row does not say whose it is", "give --annotator NAME, or --columns annotator=COLUMN"
-            )
+            raise _RefusedError("the row names no annotator", "give --annotator NAME, or --columns annotator=COLUMN")
         is_person = not opinion.is_machine or self.options.annotator is not None
         if opinion.kind == "review":
             self._review(opinion, author)
@@ -291,14 +289,15 @@ class _Builder:
         before = self.scores.get(key)
         if before is not None and before[0] != label:
             raise _RefusedError(
-                f"{author!r} scores {name} of trace {trace_id} again and otherwise; {before[1]} did so first",
-                "keep one of the two rows, or name the annotators apart",
+                f"{author!r} scores {name} of trace {trace_id} twice with different scores; the first is at "
+                f"{before[1]}",
+                "keep one of the two rows, or give the annotators different names",
             )
         self.scores[key] = (label, opinion.place)
 
     def _dimension(self, opinion: Opinion) -> str:
         if opinion.name is None:
-            raise _RefusedError("the row does not say what is scored", "give --columns dimension=COLUMN")
+            raise _RefusedError("the row names no dimension", "give --columns dimension=COLUMN")
         name = dimension_of(opinion.name)
         if name not in DIMENSIONS and not name.startswith(_TRAIL):
             self.imported.own_dimensions.add(name)
@@ -324,11 +323,11 @@ class _Builder:
         another = self.foreign.get((file, folded(name)))
         if opinion.value is None:
             words = f"the label {opinion.label!r} of {name} is no score"
-            raise _RefusedError(words, f"say which score it is: --scale '{name}:{opinion.label}=3,...'")
+            raise _RefusedError(words, f"map it to a score: --scale '{name}:{opinion.label}=3,...'")
         if another is not None:
             raise _RefusedError(
                 f"{name} is not on the scale 0..3: it is {another}",
-                f"say how it is mapped, such as --scale '{name}:1..5=0..3', or correct that row",
+                f"map the scale, such as --scale '{name}:1..5=0..3', or correct that row",
             )
         return float(cast("int", plain_score(opinion.value))), ""
 

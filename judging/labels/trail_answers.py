@@ -89,7 +89,7 @@ def to_outcome(reply: JudgeReply | FailedReply, *, model: str, reading: TraceTex
     return Verdict(
         rubric=JUDGE,
         trace_id=reply.trace_id,
-        state="not_applicable",
+        state="errors_only",
         score=None,
         criteria="",
         rationale=scores,

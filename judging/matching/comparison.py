@@ -1,4 +1,4 @@
-"""One trace, one person beside one judge: which error was found by which finding, what is missed, what is extra."""
+"""One trace, one person beside one judge: which error was found by which finding, what is missed, what is unmatched."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ from tracejury.judging.matching.matches import (
     unmatched_labels,
 )
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, Pair
-from tracejury.judging.records import CELL_STATES, ErrorLabel, Finding, FindingVerdict
+from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, ErrorLabel, Finding, FindingVerdict
 from tracejury.judging.runs.verdicts import findings_of, to_outcome
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import version_names, versions_of
-
-ANSWERED = ("scored", "not_applicable")
 
 
 def compare_trace(
@@ -31,7 +29,7 @@ def compare_trace(
 ) -> Comparison:
     """Put one person and each judge of a judge model (newest or named version) side by side on one trace."""
     cells = _cells(connection, trace_id, judge_model, repeat)
-    findings = findings_of(connection, [cell.cell_key for cell in cells if cell.outcome.state in ANSWERED])
+    findings = findings_of(connection, [cell.cell_key for cell in cells if cell.outcome.state in ANSWERED_STATES])
     errors = _errors(connection, trace_id, reference)
     unmatched = unmatched_labels(connection, trace_id=trace_id, annotator=reference)
     decided, verdicts = decisions(connection, trace_id=trace_id), _verdicts(connection, findings)
@@ -83,14 +81,14 @@ def repeats_of(connection: Connection, *, trace_id: str, judge_model: str) -> li
 
 
 def undecided(connection: Connection, *, reference: str, judge_model: str, repeat: int = 0) -> dict[str, int]:
-    """How many pairs and extra findings of each trace nobody has decided, in order of ingestion; none left out."""
+    """How many pairs and unmatched findings of each trace nobody has decided, in order of ingestion; none left out."""
     versions = versions_of(connection, judge_model)
     cell, finding = tables.cell, tables.finding
     rows = connection.execute(
         select(finding.c.finding_key, cell.c.trace_id)
         .join(cell, cell.c.cell_key == finding.c.cell_key)
         .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
-        .where(cell.c.judge_version.in_(versions.values()), cell.c.repeat == repeat, cell.c.state.in_(ANSWERED))
+        .where(cell.c.judge_version.in_(versions.values()), cell.c.repeat == repeat, cell.c.state.in_(ANSWERED_STATES))
         .order_by(schema.trace.c.trace_key)
     ).all()
     labelled = set(submissions(connection, tables.review.c.annotator == reference)["trace_id"])
@@ -173,7 +171,7 @@ def _pairs(
         for d in standing
     ]
     found, used = {d.label_id for d in standing}, {d.finding_key for d in standing}
-    answered = [cell for cell in cells if cell.outcome.state in ANSWERED]
+    answered = [cell for cell in cells if cell.outcome.state in ANSWERED_STATES]
     unseen = frozenset[str]().union(*(unmatched.get(cell.cell_key, ()) for cell in answered))
     open_findings = {
         key
@@ -192,7 +190,7 @@ def _pairs(
     ]
     pairs += [
         Pair(
-            state="not proposed yet" if key in open_findings and key not in verdicts else "extra",
+            state="not proposed yet" if key in open_findings and key not in verdicts else "unmatched",
             finding_key=key,
             finding=finding,
             rubric=rubric,

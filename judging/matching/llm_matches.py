@@ -48,6 +48,7 @@ class LlmSummary:
     cost_usd: float = 0.0
     unknown_cost: int = 0
     stopped: str | None = None
+    is_out_of_budget: bool = False
     failures: list[Failure] = field(default_factory=list)
 
 
@@ -144,8 +145,12 @@ class _Asking:
         if self.summary.stopped is None and self.budget_usd is not None:
             if self.summary.cost_usd >= self.budget_usd:
                 self.summary.stopped = f"the budget of ${self.budget_usd:g} is spent"
+                self.summary.is_out_of_budget = True
             elif self.summary.unknown_cost:
-                self.summary.stopped = f"what a call cost is not known: the budget of ${self.budget_usd:g} is not kept"
+                self.summary.stopped = (
+                    f"the cost of a call is unknown, so the budget of ${self.budget_usd:g} cannot be enforced"
+                )
+                self.summary.is_out_of_budget = True
         return self.summary.stopped is not None
 
     def _count(self, call: Call) -> None:

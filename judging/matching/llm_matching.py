@@ -47,7 +47,7 @@ class LlmMatcher:
     call: Model
     parameters: Mapping[str, Json] = field(default_factory=dict)
     capabilities: ModelCapabilities = field(default_factory=ModelCapabilities)
-    pace: RateLimiter = field(default_factory=lambda: RateLimiter(backoff_s=1.0))
+    rate: RateLimiter = field(default_factory=lambda: RateLimiter(backoff_s=1.0))
     attempts: int = 6
 
     @property
@@ -137,7 +137,7 @@ def read_pairs(text: str, errors: int, findings: int) -> tuple[Said, ...] | Unpa
         if isinstance(said, Unparsable):
             return said
         if (said.error, said.finding) in read:
-            return Unparsable(f"pair {number} stands twice")
+            return Unparsable(f"pair {number} appears twice")
         read[said.error, said.finding] = said
     return tuple(read.values())
 
@@ -174,7 +174,7 @@ class _JudgeConversation:
         """One reply; what may pass is tried again, a rejected form or parameter is given up."""
         attempt = 0
         while True:
-            await self.matcher.pace.turn(0)
+            await self.matcher.rate.acquire(0)
             request = self._request(turns)
             try:
                 reply = await self.matcher.call(request)
@@ -188,7 +188,7 @@ class _JudgeConversation:
                 attempt += 1
                 if error.kind not in RETRIED or attempt >= self.matcher.attempts:
                     raise
-                await self.matcher.pace.back_off(attempt - 1, error)
+                await self.matcher.rate.back_off(attempt - 1, error)
                 continue
             self.replies.append(reply)
             return reply

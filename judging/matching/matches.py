@@ -25,6 +25,7 @@ from tracejury.judging.matching.rule import (
     propose,
 )
 from tracejury.judging.records import (
+    ANSWERED_STATES,
     DIMENSIONS,
     Dimension,
     ErrorLabel,
@@ -578,7 +579,7 @@ def judged_cells(connection: Connection, trace_id: str, judge_model: str | None 
     cells = connection.execute(
         select(_cell.c.cell_key, _cell.c.rubric, _cell.c.judge_version, tables.judge_version.c.model)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
-        .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(("scored", "not_applicable")), is_own_word())
+        .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(ANSWERED_STATES), is_own_word())
     ).all()
     return [cell for cell in cells if judge_model in (None, cell.model)]
 

@@ -1,4 +1,4 @@
-"""A person's errors beside a judge's findings on one trace: pairs, what is missed, what is extra, scores."""
+"""A person's errors beside a judge's findings on one trace: pairs, what is missed, what is unmatched, scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from tracejury.judging.matching.matches import Decision
 from tracejury.judging.records import ErrorLabel, Failure, Finding, FindingVerdict, ScoreLabel, Verdict
 
-PairState = Literal["localized", "caught", "missed", "extra", "not proposed yet"]
+PairState = Literal["localized", "caught", "missed", "unmatched", "not proposed yet"]
 """`not proposed yet`: an error or a finding alone, before any matching has compared the two."""
 
 
@@ -45,7 +45,7 @@ class Pair:
 
     @property
     def is_decided(self) -> bool:
-        """A person confirmed the match, or said what the extra finding is; a missed error asks for nothing."""
+        """A person confirmed the match, or said what the unmatched finding is; a missed error asks for nothing."""
         if self.finding is None:
             return True
         if self.decision is not None:

@@ -31,8 +31,8 @@ _queue, _item, _lease, _assignment = tables.queue, tables.queue_item, tables.lea
 
 def settings_of(row: Row[Any]) -> QueueSettings:
     """The settings of a row of `queue.queues`."""
-    given = {one.name: getattr(row, one.name) for one in fields(QueueSettings)}
-    return QueueSettings(**given | {"hide": tuple(orjson.loads(row.hide))})
+    settings = {one.name: getattr(row, one.name) for one in fields(QueueSettings)}
+    return QueueSettings(**settings | {"hide": tuple(orjson.loads(row.hide))})
 
 
 def change_queue(connection: Connection, queue_key: int, after: QueueSettings, *, by: str, now: int) -> list[str]:
@@ -62,7 +62,7 @@ def close_queue(connection: Connection, queue_key: int, *, by: str, now: int) ->
     """Hand nothing out any more. Whoever is at work may finish; what is submitted late is kept and counts."""
     row = _must(connection, queue_key)
     if row.closed_at is not None:
-        raise QueueError(f"the queue {row.name!r} is closed already")
+        raise QueueError(f"the queue {row.name!r} is already closed")
     _set(connection, queue_key, closed_at=now)
     record(connection, who=by, what="queue closed", subject=row.name, at=now)
 
@@ -87,7 +87,7 @@ def add_traces(connection: Connection, queue_key: int, trace_ids: Sequence[str],
     back = [known[one].item_key for one in trace_ids if one in known and known[one].retired_at is not None]
     new = [one for one in dict.fromkeys(trace_ids) if one not in known]
     if not back and not new:
-        raise QueueError("all of these traces are in the queue already")
+        raise QueueError("all of these traces are already in the queue")
     connection.execute(update(_item).where(_item.c.item_key.in_(back)).values(retired_at=None))
     _insert_items(connection, row, new, first=len(known), is_practice=any(item.is_practice for item in known.values()))
     _want_anew(connection, queue_key, settings_of(row), seed=row.seed, grows=True)
@@ -187,9 +187,9 @@ def share_out(connection: Connection, queue_key: int, names: Sequence[str], *, b
     }
     plan = queueing.deal(open_places, names, seed=row.seed)
     keys = {item.trace_id: item.item_key for item in items}
-    for trace_id, given in plan.items():
-        _assign(connection, queue_key, keys[trace_id], given, by, now)
-    dealt = Counter(name for given in plan.values() for name in given)
+    for trace_id, shares in plan.items():
+        _assign(connection, queue_key, keys[trace_id], shares, by, now)
+    dealt = Counter(name for shares in plan.values() for name in shares)
     detail = {name: dealt[name] for name in names}
     record(connection, who=by, what="queue shared out", subject=row.name, detail=detail, at=now)
     return detail
@@ -263,11 +263,11 @@ def _people_at(
             _lease.c.item_key.in_([item.item_key for item in items]), _lease.c.occasion != queue.REPEAT
         )
     ).all()
-    found: dict[int, frozenset[str]] = {}
+    people: dict[int, frozenset[str]] = {}
     for row in rows:
         if row.outcome in outcomes:
-            found[row.item_key] = found.get(row.item_key, NOBODY) | {row.annotator}
-    return found
+            people[row.item_key] = people.get(row.item_key, NOBODY) | {row.annotator}
+    return people
 
 
 def _assign(

@@ -155,22 +155,22 @@ class Neighbours:
 def find_traces(connection: Connection, chosen_by: TraceFilter, *, seed: int = 1) -> list[str]:
     """The traces that a filter takes, in order of ingestion."""
     rows = connection.execute(_matching(chosen_by)).all()
-    found = {row.trace_id: row.format for row in rows if _has_one(row, chosen_by)}
+    formats = {row.trace_id: row.format for row in rows if _has_one(row, chosen_by)}
     if chosen_by.untouched:
         touched = set(connection.scalars(select(_review.c.trace_id).where(_review.c.status == "submitted")))
-        found = {trace_id: kind for trace_id, kind in found.items() if trace_id not in touched}
-    count = len(found) if chosen_by.count is None else chosen_by.count
+        formats = {trace_id: kind for trace_id, kind in formats.items() if trace_id not in touched}
+    count = len(formats) if chosen_by.count is None else chosen_by.count
     match chosen_by.sampling:
         case "all":
-            return list(found)[:count]
+            return list(formats)[:count]
         case "random":
-            return queueing.random_sample(list(found), count, seed=seed)
+            return queueing.random_sample(list(formats), count, seed=seed)
         case "stratified":
-            return queueing.stratified_sample(found, count, seed=seed)
+            return queueing.stratified_sample(formats, count, seed=seed)
         case "disputed":
-            spreads = {key: value for key, value in judge_spread(connection).items() if key in found}
+            spreads = {key: value for key, value in judge_spread(connection).items() if key in formats}
             chosen = set(queueing.most_disputed(spreads, count, seed=seed))
-            return [trace_id for trace_id in found if trace_id in chosen]
+            return [trace_id for trace_id in formats if trace_id in chosen]
 
 
 def judge_spread(connection: Connection) -> dict[str, float]:
@@ -280,12 +280,12 @@ def queues_for(connection: Connection, annotator: str, *, also: int | None = Non
         .join(_lease, _lease.c.item_key == _item.c.item_key)
         .where(_lease.c.annotator == annotator)
     ).all()
-    held = {row.queue_key for row in rows if row.outcome is None and row.retired_at is None}
-    asked = {row.queue_key for row in rows if row.queue_key == also}
+    at_work = {row.queue_key for row in rows if row.outcome is None and row.retired_at is None}
+    named = {row.queue_key for row in rows if row.queue_key == also}
     return [
         row
         for row in queues(connection)
-        if row.queue_key in held | asked
+        if row.queue_key in at_work | named
         or (row.closed_at is None and assigned.get(row.queue_key, Assignments()).concerns(annotator))
     ]
 
@@ -309,13 +309,13 @@ def take_next(connection: Connection, queue_key: int, annotator: str, *, now: in
     if queue is None:
         raise KeyError(f"no queue {queue_key}")
     _expire(connection, queue_key, now)
-    held = connection.execute(
+    lease = connection.execute(
         _places(
             _lease.c.annotator == annotator, _item.c.queue_key == queue_key, _lease.c.outcome.is_(None), _is_live
         ).limit(1)
     ).one_or_none()  # fmt: skip
-    if held is not None:
-        return _assigned(held)
+    if lease is not None:
+        return _assigned(lease)
     if queue.closed_at is not None:
         return None
     _credit_earlier_work(connection, queue, annotator, now)
@@ -418,9 +418,9 @@ def _left_to(
     counted: Counter[int],
 ) -> int:
     """How many places this person still has before them, hidden repeats (as planned) among them."""
-    mine = [lease for lease in leases if lease.annotator == annotator]
-    first = {lease.item_key: lease for lease in mine if lease.occasion != REPEAT}
-    at_work = sum(1 for lease in mine if lease.outcome is None)
+    own = [lease for lease in leases if lease.annotator == annotator]
+    first = {lease.item_key: lease for lease in own if lease.occasion != REPEAT}
+    at_work = sum(1 for lease in own if lease.outcome is None)
     if queue.closed_at is not None:
         return at_work
     assigned = assignments_of(connection, queue.queue_key)
@@ -434,7 +434,7 @@ def _left_to(
         return int(_due_repeat(connection, queue, annotator, is_end=True) is not None)
     usable = sum(1 for lease in first.values() if lease.outcome in ("counted", "extra", None)) + free
     planned = queueing.round_half_up(queue.repeat_share * usable)
-    repeated = sum(1 for lease in mine if lease.occasion == REPEAT)
+    repeated = sum(1 for lease in own if lease.occasion == REPEAT)
     return at_work + free + max(0, planned - repeated)
 
 
@@ -529,7 +529,7 @@ def reopen(connection: Connection, item_key: int, annotator: str, occasion: int,
 
 def touch(connection: Connection, *, annotator: str, trace_id: str, occasion: int, now: int) -> None:
     """Whoever works keeps their places: a running lease on the trace is put off. An expired one is not revived."""
-    mine = (
+    own = (
         select(_lease.c.lease_key, _queue.c.lease_s)
         .join(_item, _item.c.item_key == _lease.c.item_key)
         .join(_queue, _queue.c.queue_key == _item.c.queue_key)
@@ -541,7 +541,7 @@ def touch(connection: Connection, *, annotator: str, trace_id: str, occasion: in
             _lease.c.expires_at > now,
         )
     )
-    for key, lease_s in connection.execute(mine).all():
+    for key, lease_s in connection.execute(own).all():
         connection.execute(update(_lease).where(_lease.c.lease_key == key).values(expires_at=now + lease_s * SECOND))
 
 
@@ -744,14 +744,14 @@ def _free_item(connection: Connection, queue: Row[Any], annotator: str, now: int
         for lease in leases
         if lease.outcome == "counted" or (lease.outcome is None and lease.expires_at > now)
     )
-    mine = {lease.item_key: lease.outcome for lease in leases if lease.annotator == annotator}
+    own_outcomes = {lease.item_key: lease.outcome for lease in leases if lease.annotator == annotator}
     free = [
         item
         for item in (items[trace_id] for trace_id in queueing.order(items, seed=queue.seed, person=annotator))
-        if mine.get(item.item_key, "expired") == "expired"
+        if own_outcomes.get(item.item_key, "expired") == "expired"
         and _has_room(item, taken[item.item_key], annotator, assigned, begun[item.item_key])
     ]
-    free.sort(key=lambda item: (item.item_key not in mine, annotator not in assigned.of(item.item_key)))
+    free.sort(key=lambda item: (item.item_key not in own_outcomes, annotator not in assigned.of(item.item_key)))
     return free[0] if free else None
 
 

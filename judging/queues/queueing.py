@@ -132,7 +132,7 @@ def spread(scores: Iterable[Sequence[float]]) -> float | None:
 
     One sequence of scores a dimension (all judges, all runs). None where no dimension was scored twice.
     """
-    distances = [abs(a - b) for given in scores for a, b in combinations(given, 2)]
+    distances = [abs(a - b) for values in scores for a, b in combinations(values, 2)]
     return sum(distances) / len(distances) if distances else None
 
 

@@ -36,8 +36,8 @@ def _uncovered(piece: Piece, text: str | None) -> dict[str, Any]:
         return dict(piece)
     before, after = len(piece["before"] or ""), len(piece["after"] or "")
     around = {"before": text[max(0, start - before) : start], "after": text[end : end + after]}
-    kept = {name: words for name, words in around.items() if piece[name] is not None}
-    return {**piece, "quote": text[start:end], **kept}
+    words_around = {name: words for name, words in around.items() if piece[name] is not None}
+    return {**piece, "quote": text[start:end], **words_around}
 
 
 def _stands_for(covered: str, plain: str) -> bool:

@@ -16,7 +16,7 @@ from tracejury.judging.agreement.juries import JURY_VOTES
 from tracejury.judging.agreement.majority import majority_scores
 from tracejury.judging.judges.jury import jury_score, on_scale
 from tracejury.judging.labels.label_store import newest
-from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.records import ANSWERED_STATES, DIMENSIONS
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import joint_mode
 
@@ -33,7 +33,7 @@ def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFram
         with_it = errors.loc[errors["dimensions"].astype("str").str.contains(dimension, regex=False), "trace_id"]
         reference[asked] = among(cells.loc[asked, "trace_id"], with_it)
     said = cells["cell_key"].isin(findings["cell_key"])
-    answered = cells["state"].isin(["scored", "not_applicable"])
+    answered = cells["state"].isin(ANSWERED_STATES)
     return pd.DataFrame(
         {
             "dimension": cells["dimension"],
@@ -64,7 +64,7 @@ def trail_predictions(predictions: pd.DataFrame, cells: pd.DataFrame) -> pd.Data
 
 def trail_traces(cells: pd.DataFrame) -> pd.DataFrame:
     """Every trace a judge model was asked about: failed when none of its judges answered there."""
-    answered = cells["state"].isin(("scored", "not_applicable"))
+    answered = cells["state"].isin(ANSWERED_STATES)
     by_trace = answered.groupby([cells["judge_model"], cells["trace_id"]]).any().rename("answered").reset_index()
     state = by_trace["answered"].map({True: "scored", False: "failed"})
     return pd.DataFrame({"trace_id": by_trace["trace_id"], "judge_model": by_trace["judge_model"], "state": state})

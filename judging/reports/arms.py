@@ -5,7 +5,7 @@ place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -13,17 +13,11 @@ from sqlalchemy import Connection
 
 from tracejury.judging.agreement.ceiling import ANY
 from tracejury.judging.agreement.majority import MAJORITY
-from tracejury.judging.reports.frames import (
-    PEOPLE,
-    Frames,
-    LazyFrames,
-    Selection,
-    load_frames,
-    reference_annotators,
-    with_person,
-)
+from tracejury.judging.reports.filter_options import reference_annotators, whole_versions
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import PEOPLE, Frames, LazyFrames, load_frames, with_person
 from tracejury.judging.reports.person_pairs import person_pairs
-from tracejury.judging.store.judge_models import VERSION_SHOWN, judge_models, judge_versions
+from tracejury.judging.store.judge_models import VERSION_SHOWN, judge_models
 
 _PART = re.compile(r"(?:^|,)(judge_model|version|repeat|person)=")
 
@@ -80,7 +74,7 @@ def read_arm(text: str) -> Arm:
     }
     for key in ("judge_model", "repeat", "person"):
         if len(given[key]) > 1:
-            raise ValueError(f"{text!r}: {key} stands twice; a side is one of each")
+            raise ValueError(f"{text!r}: {key} appears twice; a side names each once")
     repeat = given["repeat"][0] if given["repeat"] else "0"
     if not repeat.isdecimal():
         raise ValueError(f"{text!r}: repeat is {repeat!r}, expected a number from 0")
@@ -99,17 +93,17 @@ def read_arm(text: str) -> Arm:
 class Known:
     """What the pairs of a side are made from, for callers that have read it already."""
 
-    frames: Callable[[Selection], Frames | LazyFrames]
+    frames: Callable[[Filters], Frames | LazyFrames]
     person_pairs: Callable[[], pd.DataFrame]
-    """Those of the selection."""
+    """Those of the filters."""
 
 
-def arm_pairs(connection: Connection, selection: Selection, side: Arm, known: Known | None = None) -> SidePairs:
-    """The pairs of one side against the selection's human, on the selection's traces.
+def arm_pairs(connection: Connection, filters: Filters, side: Arm, known: Known | None = None) -> SidePairs:
+    """The pairs of one side against the filters's human, on the filters's traces.
 
     Raises `ValueError` naming what is not there and what is.
     """
-    chosen = with_person(connection, selection)
+    chosen = with_person(connection, filters)
     known = known or Known(
         frames=lambda wanted: load_frames(connection, wanted), person_pairs=lambda: person_pairs(connection, chosen)
     )
@@ -132,38 +126,23 @@ def arm_pairs(connection: Connection, selection: Selection, side: Arm, known: Kn
     )
 
 
-def whole_versions(connection: Connection, given: Sequence[str]) -> tuple[str, ...]:
-    """Versions by their hash or its beginning (a leading @ is left aside). Raises `ValueError` naming what there is."""
-    held = judge_versions(connection)
-    known = "; ".join(f"{one.judge_version[:12]} ({one.rubric} by {one.judge_model})" for one in held)
-    found = []
-    for text in given:
-        start = text.removeprefix("@").strip()
-        fits = [one.judge_version for one in held if start and one.judge_version.startswith(start)]
-        if len(fits) != 1:
-            what = "no judge version begins with" if not fits else "several judge versions begin with"
-            raise ValueError(f"{what} {start!r}; there are {known or 'none'}")
-        found.append(fits[0])
-    return tuple(found)
-
-
-def _person_pairs(connection: Connection, selection: Selection, side: Arm, known: Known) -> SidePairs:
+def _person_pairs(connection: Connection, filters: Filters, side: Arm, known: Known) -> SidePairs:
     people = [str(name) for name in reference_annotators(connection)["annotator"]]
     if side.person not in people:
         raise ValueError(f"{side.person!r} submitted no review; there are {', '.join(people) or 'none'}")
-    if selection.reference == MAJORITY:
+    if filters.reference == MAJORITY:
         raise ValueError(
             f"{side.person!r} is one of the majority that is compared with; choose a person with --reference"
         )
-    if side.person == selection.reference:
+    if side.person == filters.reference:
         raise ValueError(f"{side.person!r} is the person compared with; choose another with --reference")
     pairs = known.person_pairs()
     mine = pairs[
-        (pairs["author"] == selection.reference) & (pairs["other"] == side.person) & (pairs["dimension"] != ANY)
+        (pairs["author"] == filters.reference) & (pairs["other"] == side.person) & (pairs["dimension"] != ANY)
     ].drop(columns=["author", "other", "reviewers"])
     return SidePairs(
         error_pairs=mine.assign(judge_model=side.name, state="scored").reset_index(drop=True),
-        score_pairs=_scores_of(known.frames(selection).ratings, side, str(selection.reference)),
+        score_pairs=_scores_of(known.frames(filters).ratings, side, str(filters.reference)),
     )
 
 

@@ -9,7 +9,7 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from tracejury.ingest.gsr import FAULTS, STATUSES, Gsr, Rate, Run, gsr, rate, run_of
+from tracejury.ingest.gsr import FAULTS, STATUSES, Gsr, Rate, Run, gsr, latest, rate, run_of
 from tracejury.ingest.store import schema
 from tracejury.ingest.trace import Outcome
 from tracejury.judging.agreement.intervals import wilson
@@ -35,7 +35,7 @@ STATUS_COUNTS = Table(
     build=lambda _inputs: pd.DataFrame(),
 )
 OUTCOME_TABLES = (RATES, RUNS, STATUS_COUNTS)
-_KEY = ("harness", "agent", "agent_model", "judge_model")
+_KEY = ("harness", "agent", "agent_model", "judge_model", "settings")
 _COUNTS = ("runs", "scored", "succeeded", "judged", "judged_succeeded", "repeats", "scenarios", "pass_at_k", "pass_k")
 _FIGURES = (
     "gsr", "gsr_low", "gsr_high", "judged_rate", "judged_low", "judged_high", "gsr_sd", "gsr_sem", "pass_at_k_rate",
@@ -73,25 +73,26 @@ def outcome_tables(connection: Connection) -> dict[str, pd.DataFrame]:
     }
 
 
-def runs_of(connection: Connection) -> list[Run]:
-    """Every benchmark run of the workspace, in order of ingestion."""
+def runs_of(connection: Connection, *, trace_id: str | None = None) -> list[Run]:
+    """Every benchmark run of the workspace, in order of ingestion; with `trace_id` that one alone."""
     columns = (schema.trace.c[name] for name in ("trace_id", "outcome", "attributes", "duration_s"))
-    rows = connection.execute(
-        select(*columns).where(schema.trace.c.outcome.is_not(None)).order_by(schema.trace.c.trace_key)
+    query = select(*columns).where(schema.trace.c.outcome.is_not(None)).order_by(schema.trace.c.trace_key)
+    rows = connection.execute(query if trace_id is None else query.where(schema.trace.c.trace_id == trace_id))
+    return latest(
+        [
+            run_of(
+                row.trace_id,
+                Outcome(**orjson.loads(row.outcome)),
+                orjson.loads(row.attributes),
+                duration_s=row.duration_s,
+            )
+            for row in rows
+        ]
     )
-    return [
-        run_of(
-            row.trace_id,
-            Outcome(**orjson.loads(row.outcome)),
-            orjson.loads(row.attributes),
-            duration_s=row.duration_s,
-        )
-        for row in rows
-    ]
 
 
 def grouped(runs: Iterable[Run]) -> dict[tuple[str, ...], list[Run]]:
-    """The runs that may be counted together: of one harness, agent, agent's model and judge's model."""
+    """The runs that may be counted together: of one harness, agent, agent's model, judge's model and settings."""
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         groups.setdefault(run.key, []).append(run)
@@ -134,7 +135,7 @@ def _rates(groups: dict[tuple[str, ...], list[Run]]) -> pd.DataFrame:
 
 
 def _rows_of_group(key: tuple[str, ...], runs: Sequence[Run]) -> Iterator[dict[str, object]]:
-    counted = [run for run in runs if run.status != "oracle"]
+    counted = [run for run in runs if run.counts]
     if not counted:
         return
     figures, judged = gsr(counted), gsr(run.judged for run in counted)

@@ -20,9 +20,9 @@ from tracejury.judging.labels.label_store import newest
 from tracejury.judging.labels.spans_scored import MARK
 from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until
-from tracejury.judging.records import CELL_STATES, DIMENSIONS
+from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import ANSWERED, SCORES_ONLY, current_versions, version_names
+from tracejury.judging.store.judge_models import SCORES_ONLY, current_versions, version_names
 from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision, revision
 
@@ -171,7 +171,7 @@ def _written(connection: Connection) -> pd.DataFrame:
     bodies = connection.execute(
         select(cell.c.cell_key, cell.c.trace_id, cell.c.raw_reply)
         .join(version, version.c.judge_version == cell.c.judge_version)
-        .where(version.c.mode == "imported", cell.c.state.in_(ANSWERED), cell.c.raw_reply.is_not(None))
+        .where(version.c.mode == "imported", cell.c.state.in_(ANSWERED_STATES), cell.c.raw_reply.is_not(None))
         .order_by(cell.c.cell_key)
     )
     rows = []

@@ -1,335 +1,214 @@
-"""The process that makes estimates beside the app: `python -m tracejury.judging.reports.estimate_worker HOME`.
+"""Makes estimates from the database: in this process, or in a worker process beside the app.
 
-What it makes is kept as Arrow files under `figures/CHOICE/REVISION/` of the workspace's home, each of the
-revision that the database had in the very transaction that was read. A file that is there is whole.
+`Estimator` is what a script or notebook asks; `start`, `make` and `make_all` are what the worker process runs.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import shutil
-import sys
-import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
-from hashlib import blake2b
+import signal
+import threading
+from collections.abc import Sequence
+from multiprocessing import parent_process
 from pathlib import Path
-from typing import Any, TextIO
 
-import orjson
 import pandas as pd
-import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
 from tracejury.ingest.store import read_transaction
-from tracejury.judging.agreement.tables import InputName, Inputs
 from tracejury.judging.reports.arms import Known, arm_pairs, read_arm
 from tracejury.judging.reports.columns import Columns, load_columns
-from tracejury.judging.reports.estimates import FRAMES, Bench, Chosen, Question, Revision, make
+from tracejury.judging.reports.estimate_files import EstimateFiles, EstimateKey
+from tracejury.judging.reports.estimates import DERIVED, ESTIMATES, FRAMES, LazyInputs, Sources, build
 from tracejury.judging.reports.export import all_decisions, decisions_of
-from tracejury.judging.reports.frames import LazyFrames, revision
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import LazyFrames
 from tracejury.judging.reports.person_pairs import person_pairs, person_revision
+from tracejury.judging.store.revisions import Revision, revision
 
-KEPT_REVISIONS = 2  # of a choice: the newest and what is shown until it is there
-KEPT_CHOICES = 48  # several of them hold the figures of one choice on the page, see `Question.place`
-HELD = 4  # choices whose frames stay in memory
-_DTYPES = b"tracejury.dtypes"
-_REVISION = b"tracejury.revision"
-_SMALL = pa.ipc.IpcWriteOptions(compression="zstd")
+HELD = 4  # filters whose frames stay in memory
+KEPT = 200  # estimates that stay in memory
+ATTEMPTS = 5  # at estimates of one revision, while people change the data
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shelf:
-    """Where the figures of a workspace are kept."""
-
-    home: Path
-
-    def folder(self, chosen: Chosen, now: Revision) -> Path:
-        return self.home / "figures" / chosen.key() / revision_name(now)
-
-    def file(self, question: Question, now: Revision) -> Path:
-        return self.folder(question.place(), now) / question.file()
-
-    def revisions(self, chosen: Chosen) -> list[Path]:
-        """The folders of a choice, the newest first."""
-        return _newest_first(self.home / "figures" / chosen.key())
-
-    def put(self, question: Question, now: Revision, frame: pd.DataFrame) -> None:
-        """Keep a figure; another process sees all of it or nothing."""
-        file = self.file(question, now)
-        is_first = not file.parent.exists()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        half = file.with_suffix(f".{os.getpid()}.tmp")
-        write_frame(half, frame, now)
-        half.replace(file)
-        if is_first:
-            self.prune(question.place(), now)
-
-    def use(self, question: Question) -> None:
-        """Say that a figure's choice is asked for: `prune` lets go of others first."""
-        with suppress(FileNotFoundError):
-            os.utime(self.home / "figures" / question.place().key())
-
-    def prune(self, chosen: Chosen, now: Revision) -> None:
-        """Let go of what is old: other revisions of the choice, choices long not asked for."""
-        for path in [path for path in self.revisions(chosen) if path.name != revision_name(now)][KEPT_REVISIONS - 1 :]:
-            shutil.rmtree(path, ignore_errors=True)
-        for path in _newest_first(self.home / "figures")[KEPT_CHOICES:]:
-            shutil.rmtree(path, ignore_errors=True)
+class StaleRevisionError(Exception):
+    """The data changed: this revision of it can no longer be read, a newer one can."""
 
 
-def _newest_first(folder: Path) -> list[Path]:
-    """What is in a folder; another process may take away any of it at any time."""
-    found = []
-    with suppress(FileNotFoundError):
-        for path in folder.iterdir():
-            with suppress(FileNotFoundError):
-                found.append((path.stat().st_mtime_ns, path))
-    return [path for _, path in sorted(found, reverse=True)]
+class Estimator:
+    """Makes estimates, and keeps in memory what the next one is likely to need; with `files`, on disk as well."""
 
-
-def revision_name(now: Revision) -> str:
-    """A short name of a revision, as it stands beside figures."""
-    return blake2b(orjson.dumps(now), digest_size=5).hexdigest()
-
-
-def write_frame(file: Path, frame: pd.DataFrame, now: Revision) -> None:
-    """A frame as an Arrow file that says which revision it is of."""
-    table = pa.Table.from_pandas(frame)
-    dtypes = {str(name): _dtype(frame[name]) for name in frame.columns}
-    about = {_DTYPES: orjson.dumps(dtypes), _REVISION: orjson.dumps(now)}
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
-    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema, options=_SMALL) as writer:
-        writer.write_table(table)
-
-
-def read_frame(file: Path) -> tuple[pd.DataFrame, Revision]:
-    """The frame as it was made, and the revision it is of."""
-    with pa.memory_map(str(file)) as source:
-        table = pa.ipc.open_file(source).read_all()
-        frame = table.to_pandas()
-    about = table.schema.metadata
-    for name, dtype in orjson.loads(about[_DTYPES]).items():
-        frame[name] = _restored(frame[name], *dtype)
-    return frame, tuple(orjson.loads(about[_REVISION]))
-
-
-def read_if_kept(file: Path) -> tuple[pd.DataFrame, Revision] | None:
-    """`read_frame`, None where there is none: `prune` of another process may take away a file that was there."""
-    try:
-        return read_frame(file)
-    except FileNotFoundError:
-        return None
-
-
-def _dtype(values: pd.Series) -> list[Any]:
-    """The type, and for objects where None stands: Arrow knows one kind of nothing, frames have None and NaN."""
-    if values.dtype != object:
-        return [str(values.dtype)]
-    return ["object", [place for place, value in enumerate(values) if value is None]]
-
-
-def _restored(values: pd.Series, dtype: str, absent: Sequence[int] = ()) -> pd.Series:
-    if dtype != "object":
-        return values if str(values.dtype) == dtype else values.astype(pd.api.types.pandas_dtype(dtype))
-    held = values.astype("object").where(values.notna(), float("nan"))
-    held.iloc[list(absent)] = None
-    return held
-
-
-@dataclass(frozen=True, kw_only=True)
-class LazyInputs(Inputs):
-    """Inputs of which each frame is made when a figure first asks for it."""
-
-    late: Callable[[InputName], pd.DataFrame | None]
-    kept: Callable[[str, Callable[[], pd.DataFrame]], pd.DataFrame]
-    """A figure by its name as it is kept, else made by the function and kept."""
-
-    def given(self, name: InputName) -> pd.DataFrame | None:
-        return self.late(name)
-
-    @cached_property
-    def score_figures(self) -> pd.DataFrame:
-        return self.kept("score_figures", lambda: super(LazyInputs, self).score_figures)
-
-    @cached_property
-    def consistency(self) -> pd.DataFrame:
-        return self.kept("consistency", lambda: super(LazyInputs, self).consistency)
-
-    @cached_property
-    def human_ceiling(self) -> pd.DataFrame:
-        return self.kept("human_ceiling", lambda: super(LazyInputs, self).human_ceiling)
-
-    @cached_property
-    def error_ceiling(self) -> pd.DataFrame:
-        return self.kept("error_ceiling", lambda: super(LazyInputs, self).error_ceiling)
-
-
-class MovedOnError(Exception):
-    """The data changed since the rest was read."""
-
-
-class Maker:
-    """Makes figures; keeps in memory what the next question is likely to need."""
-
-    def __init__(self, engine: Engine, home: Path) -> None:
-        self.engine, self.shelf = engine, Shelf(home=home)
-        self.at: Revision | None = None
+    def __init__(self, engine: Engine, files: EstimateFiles | None = None) -> None:
+        self.engine, self.files = engine, files
         self.columns: Columns | None = None
-        self.held: dict[str, Bench] = {}
-        self.people_at: Revision | None = None
-        self.people: dict[str, pd.DataFrame] = {}
-        self.words: dict[str, pd.DataFrame] | None = None
+        self.words: dict[str, pd.DataFrame] = {}
+        self.people: Revision | None = None
+        self.sources: dict[Filters, Sources] = {}
+        self.memory: dict[str, pd.DataFrame] = {}
 
-    def make(self, question: Question, asked: Revision | None = None) -> Revision:
-        """Make a figure unless it is kept, and say of which revision it is.
+    def estimate(self, filters: Filters, name: str, *arguments: str) -> pd.DataFrame:
+        """An estimate of the filters' revision, else of the data as it is now. Shared: never change it.
 
-        That is the revision `asked` for where it is the one in memory, else the database's own, whichever it
-        is now: an older one cannot be read any more.
+        Raises `StaleRevisionError`, `KeyError` for a name that is none, `ValueError` where the filters have none.
         """
-        if asked is not None and self.shelf.file(question, asked).exists():
-            return asked
-        if self.at is None or self.at != asked or question.chosen.key() not in self.held:
-            self._read(question.chosen)
-        try:
-            return self._kept(question)
-        except MovedOnError:
-            self.at = None
-            self._read(question.chosen)
-            return self._kept(question)
+        for _ in range(ATTEMPTS - 1):
+            at = self._now() if filters.revision is None else filters.revision
+            try:
+                return self.make(EstimateKey(name=name, filters=filters, revision=at, arguments=arguments))
+            except StaleRevisionError:
+                if filters.revision is not None:
+                    raise
+        return self.make(EstimateKey(name=name, filters=filters, revision=self._now(), arguments=arguments))
 
-    def _kept(self, question: Question) -> Revision:
-        assert self.at is not None
-        if not self.shelf.file(question, self.at).exists():
-            made = make(self.held[question.chosen.key()], question)
-            self.shelf.put(question, self.at, made)
-        return self.at
+    def make(self, key: EstimateKey) -> pd.DataFrame:
+        """An estimate as it is kept, else made now and kept. Raises as `estimate`."""
+        kept = self.memory.get(key.file())
+        if kept is None and self.files is not None:
+            kept = self.files.get(key)
+        if kept is None:
+            kept = build(self._sources(key.filters.unpinned(), key.revision), key.name, *key.arguments)
+            if self.files is not None:
+                self.files.put(key, kept)
+        self.memory = {**dict(list(self.memory.items())[1 - KEPT :]), key.file(): kept}
+        return kept
 
-    def read(self) -> None:
-        """Read the data before the first question."""
+    def make_all(self, filters: Filters, names: Sequence[str]) -> Revision:
+        """Make estimates of the data as it is now, all of one revision, which is given back."""
+        for attempt in range(ATTEMPTS):
+            at = self.read(filters)
+            try:
+                for name in names:
+                    self.make(EstimateKey(name=name, filters=filters, revision=at))
+            except StaleRevisionError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                return at
+        raise AssertionError("the last attempt returns or raises")
+
+    def read(self, filters: Filters) -> Revision:
+        """Read the data as it is now, of which the revision is given back."""
         with read_transaction(self.engine) as connection:
-            self._columns(connection)
+            at = revision(connection)
+            self._read(connection, filters.unpinned(), at)
+        return at
 
-    def _columns(self, connection: Connection) -> Columns:
-        """The data as it is now."""
-        now = revision(connection)
-        if now != self.at or self.columns is None:
-            self.columns, self.held, self.at, self.words = load_columns(connection), {}, now, None
-            self._forget_people(person_revision(connection))
-        return self.columns
-
-    def _read(self, chosen: Chosen) -> None:
-        """A choice of the data as it is now."""
-        key = chosen.key()
+    def _now(self) -> Revision:
         with read_transaction(self.engine) as connection:
-            columns = self._columns(connection)
-            if key in self.held:
-                return
-            frames = LazyFrames(connection, columns, chosen.selection())
-        self.held = {**dict(list(self.held.items())[1 - HELD :]), key: self._bench(chosen, frames)}
+            return revision(connection)
 
-    def _bench(self, chosen: Chosen, frames: LazyFrames) -> Bench:
-        def late(name: InputName) -> pd.DataFrame | None:
-            match name:
-                case "person_pairs":
-                    return self._pairs(chosen)
-                case "match_decisions" | "finding_decisions":
-                    return self._words(chosen)[name]
-                case _:
-                    return getattr(frames, name) if name in FRAMES else None
-
-        def kept(name: str, build: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-            return self._known(Question(figure=name, chosen=chosen), build)
-
-        inputs = LazyInputs(missing=chosen.missing, draws=chosen.draws, late=late, kept=kept)
-        return Bench(frames=frames, inputs=inputs, side=lambda text: self._side(chosen, text))
-
-    def _known(self, question: Question, build: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        """A figure that others are made of: as it is kept, else made now and kept."""
-        assert self.at is not None
-        kept = read_if_kept(self.shelf.file(question, self.at))
-        if kept is not None:
-            return kept[0]
-        made = build()
-        self.shelf.put(question, self.at, made)
-        return made
-
-    def _forget_people(self, now: Revision) -> None:
-        if now != self.people_at:
-            self.people_at, self.people = now, {}
-
-    def _pairs(self, chosen: Chosen) -> pd.DataFrame:
-        """People against people; the same for many choices. Raises `MovedOnError`."""
-        asked = Question(figure="person_pairs", chosen=chosen)
-        people = asked.place()
-        if people.key() not in self.people:
-            self.people[people.key()] = self._known(asked, lambda: self._matched_people(people))
-        return self.people[people.key()]
-
-    def _matched_people(self, people: Chosen) -> pd.DataFrame:
+    def _sources(self, filters: Filters, at: Revision) -> Sources:
+        """What the estimates of these filters are made from. Raises `StaleRevisionError`."""
+        if self._is_at(at) and filters in self.sources:
+            return self.sources[filters]
         with read_transaction(self.engine) as connection:
-            if person_revision(connection) != self.people_at:
-                raise MovedOnError
-            return person_pairs(connection, people.selection())
+            if revision(connection) != at:
+                raise StaleRevisionError
+            return self._read(connection, filters, at)
 
-    def _words(self, chosen: Chosen) -> dict[str, pd.DataFrame]:
-        """What people said of matches and findings. Raises `MovedOnError`."""
+    def _is_at(self, at: Revision) -> bool:
+        return self.columns is not None and self.columns.made_of.revision == at
+
+    def _read(self, connection: Connection, filters: Filters, at: Revision) -> Sources:
+        if not self._is_at(at):
+            self.columns, self.sources, self.memory = load_columns(connection), {}, {}
+            self.words, self.people = all_decisions(connection), person_revision(connection)
+        if filters not in self.sources:
+            if self.files is not None:
+                self.files.prune()  # other filters, or another revision, make other files
+            made = self._sources_of(connection, filters, at)
+            self.sources = {**dict(list(self.sources.items())[1 - HELD :]), filters: made}
+        return self.sources[filters]
+
+    def _sources_of(self, connection: Connection, filters: Filters, at: Revision) -> Sources:
+        assert self.columns is not None
+        frames = LazyFrames(connection, self.columns, filters)
+        words = decisions_of(connection, filters, self.words)
+
+        def find(name: str) -> pd.DataFrame:
+            if name in words:
+                return words[name]
+            if name in FRAMES:
+                return getattr(frames, name)  # type: ignore[no-any-return]
+            if name in DERIVED:
+                return self.make(EstimateKey(name=name, filters=filters, revision=at))
+            assert name == "person_pairs"
+            return self._pairs(filters)
+
+        inputs = LazyInputs(missing=filters.missing, draws=filters.draws, seed=filters.seed, find=find)
+        return Sources(frames=frames, inputs=inputs, arm=lambda text: self._arm(filters, at, text))
+
+    def _pairs(self, filters: Filters) -> pd.DataFrame:
+        """People against people: the same for many filters and revisions. Raises `StaleRevisionError`."""
+        assert self.people is not None
+        same = filters.without(ESTIMATES["person_pairs"].ignores)
+        key = EstimateKey(name="person_pairs", filters=same, revision=self.people)
+        if key.file() not in self.memory:
+            kept = None if self.files is None else self.files.get(key)
+            self.memory[key.file()] = self._matched_people(key) if kept is None else kept
+        return self.memory[key.file()]
+
+    def _matched_people(self, key: EstimateKey) -> pd.DataFrame:
         with read_transaction(self.engine) as connection:
-            self._must_stand(connection)
-            if self.words is None:
-                self.words = all_decisions(connection)
-            return decisions_of(connection, chosen.selection(), self.words)
+            if person_revision(connection) != key.revision:
+                raise StaleRevisionError
+            pairs = person_pairs(connection, key.filters)
+        if self.files is not None:
+            self.files.put(key, pairs)
+        return pairs
 
-    def _side(self, chosen: Chosen, text: str) -> pd.DataFrame:
-        """The error pairs of a version, a run or a person. Raises `MovedOnError`, and `ValueError` for none."""
+    def _arm(self, filters: Filters, at: Revision, text: str) -> pd.DataFrame:
+        """The error pairs of a version, a repeat or a person. Raises `StaleRevisionError`, `ValueError` for none."""
         assert self.columns is not None
         columns = self.columns
         with read_transaction(self.engine) as connection:
-            self._must_stand(connection)
+            if revision(connection) != at:
+                raise StaleRevisionError
             known = Known(
-                frames=lambda wanted: LazyFrames(connection, columns, wanted), person_pairs=lambda: self._pairs(chosen)
+                frames=lambda wanted: LazyFrames(connection, columns, wanted),
+                person_pairs=lambda: self._pairs(filters),
             )
-            return arm_pairs(connection, chosen.selection(), read_arm(text), known).error_pairs
-
-    def _must_stand(self, connection: Connection) -> None:
-        if revision(connection) != self.at:
-            raise MovedOnError
+            return arm_pairs(connection, filters, read_arm(text), known).error_pairs
 
 
-def serve(maker: Maker, questions: TextIO, answers: TextIO) -> None:
-    """Answer until the questions end. What cannot be made is told by its error, and the next question is taken.
-
-    The first line says which revision was read, and that questions are taken.
-    """
-    maker.read()
-    gc.freeze()  # hundreds of thousands of rows: the collector need not look through them again and again
-    answers.write(orjson.dumps({"revision": maker.at}).decode() + "\n")
-    answers.flush()
-    for line in questions:
-        started = time.perf_counter()
-        answer: dict[str, object] = {}
-        try:
-            held = orjson.loads(line)
-            question = Question.from_json(orjson.dumps(held["question"]))
-            answer = {"revision": maker.make(question, tuple(held["now"]))}
-        except ValueError as error:  # the choice has no such figure: the reason is for whoever chose
-            answer = {"reason": str(error)[:500]}
-        except Exception as error:  # the boundary: one figure's failure is named, the process goes on
-            answer = {"error": f"{type(error).__name__}: {error}"[:500]}
-        answer["seconds"] = round(time.perf_counter() - started, 3)
-        answers.write(orjson.dumps(answer).decode() + "\n")
-        answers.flush()
+_estimator: Estimator | None = None
+"""Of the worker process."""
 
 
-def main(home: str) -> None:
+def start(home: str) -> None:
+    """Begin the worker process: it reads the data before the first question, and ends when the app does."""
+    global _estimator
     from tracejury.judging.store import open_workspace
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the app's, which ends this process
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     workspace = open_workspace(Path(home))
-    serve(Maker(workspace.engine, workspace.home), sys.stdin, sys.stdout)
+    _estimator = Estimator(workspace.engine, files_of(workspace.home))
+    _estimator.read(Filters())
+    gc.collect()
+    gc.freeze()  # hundreds of thousands of rows: the collector need not look through them again and again
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
+def files_of(home: Path) -> EstimateFiles:
+    """Where the estimates of a workspace are kept."""
+    return EstimateFiles(folder=home.resolve() / "estimates")
+
+
+def make(key: EstimateKey) -> None:
+    """In the worker process: make an estimate and keep it on disk. Raises as `Estimator.estimate`."""
+    assert _estimator is not None
+    _estimator.make(key)
+
+
+def make_all(filters: Filters, names: Sequence[str]) -> Revision:
+    """In the worker process: `Estimator.make_all`."""
+    assert _estimator is not None
+    return _estimator.make_all(filters, names)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(0)

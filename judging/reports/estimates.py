@@ -1,121 +1,55 @@
-"""Figures by name: what a page asks for and how it is made, so that another process can make it and keep it.
-
-To add one: a function from a `Bench` and its arguments to a frame, one line in `FIGURES`.
-"""
+"""Estimates by name: what a page asks for, and what each needs, so that another process can make and keep it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cache, cached_property
-from hashlib import blake2b
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
-import orjson
 import pandas as pd
 
-from tracejury.judging.agreement import ceiling, compare, errors, marks, raters, rationale, reliability, scores
-from tracejury.judging.agreement.frames import Missing
-from tracejury.judging.agreement.intervals import DRAWS
-from tracejury.judging.agreement.tables import TABLES, Inputs
-from tracejury.judging.reports.export import facts_of
-from tracejury.judging.reports.frames import FRAME_NAMES, PEOPLE, Frames, LazyFrames, Selection
+from tracejury.judging.agreement import ceiling, compare, errors, marks, raters, reliability, scores
+from tracejury.judging.agreement.tables import TABLES, InputName, Inputs
+from tracejury.judging.reports.export import facts_frame, facts_of
+from tracejury.judging.reports.frames import FRAME_NAMES, PEOPLE, Frames, LazyFrames
 from tracejury.judging.store.judge_models import is_joint
-from tracejury.judging.store.revisions import Revision as Revision
+
+
+def no_arm(text: str) -> pd.DataFrame:
+    """The arm of sources that know their own judges alone."""
+    raise ValueError(f"{text!r} is no judge of these filters")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen(Selection):
-    """What is compared and how: everything but the data that a figure depends on."""
+class Sources:
+    """What estimates are made from, all of one revision.
 
-    missing: Missing = "drop"
-    draws: int = DRAWS
-
-    def selection(self) -> Selection:
-        """As the store takes it."""
-        return Selection(**{each.name: getattr(self, each.name) for each in fields(Selection)})
-
-    def key(self) -> str:
-        """The same for the same choice, whoever made it, as long as the code that makes figures is the same."""
-        return self._key
-
-    @cached_property
-    def _key(self) -> str:
-        content = orjson.dumps([_code(), asdict(self)], option=orjson.OPT_SORT_KEYS)
-        return blake2b(content, digest_size=10).hexdigest()
-
-    def without(self, names: tuple[str, ...]) -> Chosen:
-        """The choice with these parts as nobody chose them; the same object for the same names."""
-        if names not in self._without:
-            self._without[names] = replace(self, **{name: getattr(Chosen(), name) for name in names})
-        return self._without[names]
-
-    @cached_property
-    def _without(self) -> dict[tuple[str, ...], Chosen]:
-        return {}
-
-
-_SEVERAL = ("judge_models", "dimensions", "versions", "formats")  # tuples, which JSON knows as lists
-
-
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """A figure of a choice. `arguments` are the figure's own (a dimension, two judges)."""
-
-    figure: str
-    chosen: Chosen = field(default_factory=Chosen)
-    arguments: tuple[str, ...] = ()
-
-    def file(self) -> str:
-        """Its file's name."""
-        if not self.arguments:
-            return f"{self.figure}.arrow"
-        return f"{self.figure}-{blake2b(orjson.dumps(self.arguments), digest_size=8).hexdigest()}.arrow"
-
-    def place(self) -> Chosen:
-        """The choice under which it is kept: what does not change this figure is as nobody chose it."""
-        return self.chosen.without(untouched_by(self.figure))
-
-    def is_slow(self) -> bool:
-        """Whether it takes long where there is much: nothing shorter waits for it."""
-        return self.figure in LATE or any(side.startswith("person=") for side in self.arguments)
-
-    def is_aside(self) -> bool:
-        """Whether it can be made aside from others: what they are made of is not needed for it."""
-        return self.figure in ASIDE
-
-    def title(self) -> str:
-        """What is computed, in words."""
-        return " ".join([self.figure.removeprefix("table.").replace("_", " "), *self.arguments])
-
-    def to_json(self) -> bytes:
-        return orjson.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, data: bytes) -> Question:
-        """Raises `KeyError` or `ValueError` for what is no question."""
-        held = orjson.loads(data)
-        chosen = Chosen(**{**held["chosen"], **{name: tuple(held["chosen"][name]) for name in _SEVERAL}})
-        return cls(figure=held["figure"], chosen=chosen, arguments=tuple(held["arguments"]))
-
-
-def no_side(text: str) -> pd.DataFrame:
-    """The side of a bench that knows its own judges alone."""
-    raise ValueError(f"{text!r} is no judge of this choice")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bench:
-    """What figures are made from, all of one revision.
-
-    `side` gives the error pairs of another side than the judges of the frames: a version, a run, a person, as
+    `arm` gives the error pairs of another arm than the judges of the frames: a version, a repeat, a person, as
     `judging.reports.arms` reads it. Raises `ValueError`.
     """
 
     frames: Frames | LazyFrames
     inputs: Inputs
-    side: Callable[[str], pd.DataFrame] = no_side
+    arm: Callable[[str], pd.DataFrame] = no_arm
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazyInputs(Inputs):
+    """Inputs of which each frame, and each table that `Inputs` derives, is found when it is first asked for."""
+
+    find: Callable[[str], pd.DataFrame]
+    """An estimate by its name."""
+
+    def given(self, name: InputName) -> pd.DataFrame | None:
+        return self.find(name) if self.has(name) else None
+
+    def has(self, name: InputName) -> bool:
+        return name in _GIVEN
+
+    def __getattribute__(self, name: str) -> Any:
+        """A table that `Inputs` derives is found, not made."""
+        return self.find(name) if name in _DERIVED else super().__getattribute__(name)
 
 
 Build = Callable[..., pd.DataFrame]
@@ -131,68 +65,65 @@ def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
     return ratings.assign(rater=ratings["rater"].where(ratings["judge_model"] == PEOPLE, dimension), judge_model="")
 
 
-def alpha_samples(bench: Bench) -> pd.DataFrame:
+def alpha_samples(sources: Sources) -> pd.DataFrame:
     """`reliability.alpha_draws` of the runs of every judge that has several."""
-    return reliability.alpha_draws(bench.inputs.rated_by("judge"), draws=bench.inputs.draws, seed=bench.inputs.seed)
+    inputs = sources.inputs
+    return reliability.alpha_draws(inputs.rated_by("judge"), draws=inputs.draws, seed=inputs.seed)
 
 
-def trace_rationales(bench: Bench) -> pd.DataFrame:
-    """`rationale.trace_consistency` of the rationales."""
-    return rationale.trace_consistency(bench.inputs.frame("rationales"), rationale.tfidf())
-
-
-def rater_pairs(bench: Bench, dimension: str) -> pd.DataFrame:
+def rater_pairs(sources: Sources, dimension: str) -> pd.DataFrame:
     """`raters.pairwise_table` of people and judges on one dimension."""
-    return raters.pairwise_table(_raters_on(bench, dimension).drop(columns="split"))
+    return raters.pairwise_table(_raters_on(sources, dimension).drop(columns="split"))
 
 
-def rater_pair(bench: Bench, dimension: str, first: str, second: str) -> pd.DataFrame:
+def rater_pair(sources: Sources, dimension: str, first: str, second: str) -> pd.DataFrame:
     """The row of `rater_pairs` of two raters, with the bounds that take too long for all pairs."""
-    mine = _raters_on(bench, dimension).drop(columns="split")
+    mine = _raters_on(sources, dimension).drop(columns="split")
     two = mine[mine["rater"].isin([first, second])]
-    return raters.pairwise_table(two, draws=bench.inputs.draws, seed=bench.inputs.seed, method=bench.inputs.method)
+    inputs = sources.inputs
+    return raters.pairwise_table(two, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
 
 
-def item_marks(bench: Bench, dimension: str) -> pd.DataFrame:
+def item_marks(sources: Sources, dimension: str) -> pd.DataFrame:
     """`marks.disputed_items` of people and judges on one dimension."""
-    return marks.disputed_items(_raters_on(bench, dimension))
+    return marks.disputed_items(_raters_on(sources, dimension))
 
 
-def _raters_on(bench: Bench, dimension: str) -> pd.DataFrame:
-    ratings = as_raters(bench.frames.ratings)
+def _raters_on(sources: Sources, dimension: str) -> pd.DataFrame:
+    ratings = as_raters(sources.frames.ratings)
     return ratings[ratings["dimension"] == dimension]
 
 
-def rated(bench: Bench) -> pd.DataFrame:
+def rated(sources: Sources) -> pd.DataFrame:
     """judge, rater: who scored which dimension, people and judges as raters."""
-    ratings = bench.frames.ratings
+    ratings = sources.frames.ratings
     return as_raters(ratings)[["dimension", "rater"]].drop_duplicates(ignore_index=True)
 
 
-def run_marks(bench: Bench, judge_model: str, dimension: str) -> pd.DataFrame:
+def run_marks(sources: Sources, judge_model: str, dimension: str) -> pd.DataFrame:
     """`marks.widest_runs` of one judge."""
-    return marks.widest_runs(_runs_of(bench, judge_model, dimension))
+    return marks.widest_runs(_runs_of(sources, judge_model, dimension))
 
 
-def run_spread(bench: Bench, judge_model: str, dimension: str) -> pd.DataFrame:
+def run_spread(sources: Sources, judge_model: str, dimension: str) -> pd.DataFrame:
     """sd: the spread over runs of each trace of one judge, NaN with fewer than two."""
-    matrix = reliability.rating_matrix(_runs_of(bench, judge_model, dimension))
+    matrix = reliability.rating_matrix(_runs_of(sources, judge_model, dimension))
     return pd.DataFrame({"sd": reliability.run_spread(matrix.values)})
 
 
-def _runs_of(bench: Bench, judge_model: str, dimension: str) -> pd.DataFrame:
-    ratings = bench.frames.ratings
+def _runs_of(sources: Sources, judge_model: str, dimension: str) -> pd.DataFrame:
+    ratings = sources.frames.ratings
     return ratings[(ratings["judge_model"] == judge_model) & (ratings["dimension"] == dimension)]
 
 
-def strip_marks(bench: Bench, whose: str) -> pd.DataFrame:
+def strip_marks(sources: Sources, whose: str) -> pd.DataFrame:
     """`marks.drawn_levels` of the errors; `whose`: `own`, or `every` for those of other dimensions too."""
-    return marks.drawn_levels(marks.error_levels(bench.frames.error_pairs, own=whose == "own"))
+    return marks.drawn_levels(marks.error_levels(sources.frames.error_pairs, own=whose == "own"))
 
 
-def strip_counts(bench: Bench, whose: str) -> pd.DataFrame:
+def strip_counts(sources: Sources, whose: str) -> pd.DataFrame:
     """`marks.level_counts` of the same."""
-    return marks.level_counts(marks.error_levels(bench.frames.error_pairs, own=whose == "own"))
+    return marks.level_counts(marks.error_levels(sources.frames.error_pairs, own=whose == "own"))
 
 
 def each_once(rows: pd.DataFrame) -> pd.DataFrame:
@@ -201,31 +132,38 @@ def each_once(rows: pd.DataFrame) -> pd.DataFrame:
     return rows if joint.all() else rows[~joint]
 
 
-def bias_marks(bench: Bench, judge_model: str = "", dimension: str = "", split: str = "") -> pd.DataFrame:
+def bias_marks(sources: Sources, judge_model: str = "", dimension: str = "", split: str = "") -> pd.DataFrame:
     """Pairs of scores to draw: those of one judge, or of all."""
-    return marks.spread_out(_scored(bench, judge_model, dimension, split))
+    return marks.spread_out(_scored(sources, judge_model, dimension, split))
 
 
-def bias_lines(bench: Bench, judge_model: str = "", dimension: str = "", split: str = "") -> pd.DataFrame:
+def bias_lines(sources: Sources, judge_model: str = "", dimension: str = "", split: str = "") -> pd.DataFrame:
     """`marks.bias_lines` of all pairs of scores of one judge, or of all but juries, with the bounds of the mean.
 
     Those of one judge stand in `score_figures`, and are missing here.
     """
-    scored, made = _scored(bench, judge_model, dimension, split), bench.inputs
+    scored, made = _scored(sources, judge_model, dimension, split), sources.inputs
     low, high = scores.pooled_bias(scored, draws=0 if judge_model else made.draws, seed=made.seed, method=made.method)
     return marks.bias_lines(scored).assign(low=low, high=high)
 
 
-def _scored(bench: Bench, judge_model: str, dimension: str, split: str) -> pd.DataFrame:
+def _scored(sources: Sources, judge_model: str, dimension: str, split: str) -> pd.DataFrame:
     """The pairs with a score on both sides; of all judges each once."""
-    pairs = marks.both_scored(bench.frames.score_pairs)
+    pairs = marks.both_scored(sources.frames.score_pairs)
     if not judge_model:
         return each_once(pairs)
     return pairs[(pairs["judge_model"] == judge_model) & (pairs["dimension"] == dimension) & (pairs["split"] == split)]
 
 
-def pairs_behind(
-    bench: Bench, judge_model: str, dimension: str, split: str, impact: str, error_dimension: str, kind: str, rate: str
+def rows_for_errors(
+    sources: Sources,
+    judge_model: str,
+    dimension: str,
+    split: str,
+    impact: str,
+    error_dimension: str,
+    kind: str,
+    rate: str,
 ) -> pd.DataFrame:
     """The error pairs that a mark or figure counts, as many as its n; an empty argument is any.
 
@@ -234,8 +172,8 @@ def pairs_behind(
     `error_dimension`, of which the errors are). The dimension `any` is a suite taken together: each error once. Failed
     judgements count where they count as misses.
     """
-    pairs = errors.checked_pairs(bench.frames.error_pairs)
-    known = ["scored"] if bench.inputs.missing == "drop" else ["scored", "failed"]
+    pairs = errors.checked_pairs(sources.frames.error_pairs)
+    known = ["scored"] if sources.inputs.missing == "drop" else ["scored", "failed"]
     kept = pairs["state"].isin(known)
     wanted = {"judge_model": judge_model, "split": split, "impact": "" if impact == "all" else impact}
     for column, value in {**wanted, "dimension": "" if dimension == SUITES else dimension}.items():
@@ -244,11 +182,11 @@ def pairs_behind(
         kept &= pd.Series([error_dimension in said.split(",") for said in pairs["dimensions"]], index=pairs.index)
     elif dimension != SUITES:
         kept &= _counted_by(pairs, kind, rate)
-    found = pairs.loc[kept, list(BEHIND)]
+    found = pairs.loc[kept, list(ERROR_COLUMNS)]
     return _each_error(found) if dimension == SUITES else found
 
 
-BEHIND: Final = (
+ERROR_COLUMNS: Final = (
     "trace_id", "error_id", "impact", "dimensions", "judge_model", "dimension", "caught", "localized", "match_status",
     "annotator",
 )  # fmt: skip
@@ -275,20 +213,20 @@ def _each_error(pairs: pd.DataFrame) -> pd.DataFrame:
     # the pair that was matched speaks for the error
     about = pairs.sort_values("caught", ascending=False, kind="stable").drop_duplicates(keys).set_index(keys)
     return about.assign(caught=found["caught"], localized=found["localized"], dimension=SUITES).reset_index()[
-        list(BEHIND)
+        list(ERROR_COLUMNS)
     ]
 
 
-def scores_behind(
-    bench: Bench, judge_model: str, dimension: str, split: str, reference_score: str, judge_score: str, metric: str
+def rows_for_scores(
+    sources: Sources, judge_model: str, dimension: str, split: str, reference_score: str, judge_score: str, metric: str
 ) -> pd.DataFrame:
     """The pairs of scores that a mark or figure counts; an empty argument is any, several scores stand by commas.
 
     Failed judgements stand behind an accuracy (`metric`) where they count as wrong.
     """
-    every = bench.frames.score_pairs
+    every = sources.frames.score_pairs
     pairs = marks.both_scored(every)
-    if bench.inputs.missing == "disagree" and metric in ACCURACIES:
+    if sources.inputs.missing == "disagree" and metric in ACCURACIES:
         pairs = pd.concat(
             [pairs, every[(every["state"] == "failed") & every["reference_score"].notna()]], ignore_index=True
         )
@@ -303,28 +241,28 @@ def scores_behind(
 ACCURACIES: Final = frozenset(metric.name for metric in scores.SCORE_METRICS if metric.hits)
 
 
-def raters_behind(bench: Bench, dimension: str, first: str, second: str) -> pd.DataFrame:
-    """trace_id, first, second, difference, annotator, judge_model, run of the traces that two raters both scored.
+def rows_for_raters(sources: Sources, dimension: str, first: str, second: str) -> pd.DataFrame:
+    """trace_id, first, second, difference, annotator, judge_model, repeat of the traces that two raters both scored.
 
-    The last three say where Compare shows them: the person among the two, the judge, and its run.
+    The last three say where Compare shows them: the person among the two, the judge, and its repeat.
     """
-    ratings = bench.frames.ratings
-    named = as_raters(ratings).assign(kind=ratings["judge_model"], run=ratings["rater"])
+    ratings = sources.frames.ratings
+    named = as_raters(ratings).assign(kind=ratings["judge_model"], repeat=ratings["rater"])
     mine = named[named["dimension"] == dimension].dropna(subset=["value"])
-    sides = [mine[mine["rater"] == name].set_index("unit") for name in (first, second)]
-    values = {name: side["value"] for name, side in zip(("first", "second"), sides, strict=True)}
+    two = [mine[mine["rater"] == name].set_index("unit") for name in (first, second)]
+    values = {name: one["value"] for name, one in zip(("first", "second"), two, strict=True)}
     both = pd.DataFrame(values).dropna().rename_axis("trace_id").reset_index()
-    people = [side["rater"].iloc[0] for side in sides if len(side) and side["kind"].iloc[0] == PEOPLE]
-    judges = [(side["kind"].iloc[0], side["run"].iloc[0]) for side in sides if len(side)]
+    people = [one["rater"].iloc[0] for one in two if len(one) and one["kind"].iloc[0] == PEOPLE]
+    judges = [(one["kind"].iloc[0], one["repeat"].iloc[0]) for one in two if len(one)]
     judges = [named for named in judges if named[0] != PEOPLE] or [(None, None)]
-    about = {"annotator": people[0] if people else None, "judge_model": judges[0][0], "run": judges[0][1]}
+    about = {"annotator": people[0] if people else None, "judge_model": judges[0][0], "repeat": judges[0][1]}
     found = both.assign(difference=both["second"] - both["first"], **about)
     return found.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
-def people_behind(bench: Bench, dimension: str, split: str) -> pd.DataFrame:
+def rows_for_people(sources: Sources, dimension: str, split: str) -> pd.DataFrame:
     """trace_id, people, scores of the traces of which two people or more scored a dimension: the ceiling's."""
-    people = bench.inputs.rated_by("annotator").dropna(subset=["value"])
+    people = sources.inputs.rated_by("annotator").dropna(subset=["value"])
     mine = people[(people["dimension"] == dimension) & ((people["split"] == split) | (not split))]
     said = mine["rater"] + ": " + mine["value"].map("{:g}".format)
     by_trace = mine.assign(scores=said).groupby("unit", sort=False)
@@ -332,11 +270,11 @@ def people_behind(bench: Bench, dimension: str, split: str) -> pd.DataFrame:
     return table[table["people"] > 1].rename_axis("trace_id").reset_index()
 
 
-def people_errors_behind(
-    bench: Bench, dimension: str, split: str, kind: str, rate: str, impact: str = "all"
+def rows_for_people_errors(
+    sources: Sources, dimension: str, split: str, kind: str, rate: str, impact: str = "all"
 ) -> pd.DataFrame:
     """The comparisons of a person's error with another person that a rate of the errors' ceiling counts."""
-    pairs = ceiling.checked_person_pairs(bench.inputs.frame("person_pairs"))
+    pairs = ceiling.checked_person_pairs(sources.inputs.frame("person_pairs"))
     pairs = pairs[(pairs["impact"] == impact) | (impact == "all")]
     kept = (
         (pairs["dimension"] == dimension) & ((pairs["split"] == split) | (not split)) & _counted_by(pairs, kind, rate)
@@ -345,173 +283,165 @@ def people_errors_behind(
     return pairs.loc[kept, columns]
 
 
-def reference(bench: Bench) -> pd.DataFrame:
+def reference(sources: Sources) -> pd.DataFrame:
     """Who is compared with, None where nobody submitted anything."""
-    return pd.DataFrame({"reference": [bench.frames.reference]}, dtype="object")
+    return pd.DataFrame({"reference": [sources.frames.reference]}, dtype="object")
 
 
-def summary(bench: Bench) -> pd.DataFrame:
+def summary(sources: Sources) -> pd.DataFrame:
     """One row: how much is compared. errors, incomplete (errors that are not compared), traces (with errors),
     error_pairs, score_pairs, and what failed.
     """
-    pairs = bench.frames.error_pairs
+    pairs = sources.frames.error_pairs
     failed = each_once(pairs)
     failed = failed[failed["state"] == "failed"]
     counts = {
         "errors": len(pairs[["trace_id", "error_id"]].drop_duplicates()),
-        "incomplete": len(bench.frames.incomplete),
+        "incomplete": len(sources.frames.incomplete),
         "traces": pairs["trace_id"].nunique(),
         "error_pairs": len(pairs),
-        "score_pairs": len(bench.frames.score_pairs),
+        "score_pairs": len(sources.frames.score_pairs),
         "failed_pairs": len(failed),
         "failed_cells": len(failed[["trace_id", "judge_model", "dimension"]].drop_duplicates()),
     }
     return pd.DataFrame([counts])
 
 
-def incomplete(bench: Bench) -> pd.DataFrame:
+def incomplete(sources: Sources) -> pd.DataFrame:
     """trace_id, error_id, annotator, lacks of the errors that are in no figure: they lack what a judge could find."""
-    return bench.frames.incomplete
+    return sources.frames.incomplete
 
 
-def repeated(bench: Bench) -> pd.DataFrame:
+def repeated(sources: Sources) -> pd.DataFrame:
     """judge_model, dimension, split of the judges with two runs or more."""
-    runs = bench.inputs.rated_by("judge").groupby(["judge_model", "dimension", "split"], sort=False)["rater"].nunique()
-    return runs[runs > 1].reset_index()[["judge_model", "dimension", "split"]]
+    keys = ["judge_model", "dimension", "split"]
+    repeats = sources.inputs.rated_by("judge").groupby(keys, sort=False)["rater"].nunique()
+    return repeats[repeats > 1].reset_index()[keys]
 
 
-def facts(bench: Bench) -> pd.DataFrame:
-    """One row: `export.facts_of` the frames, what holds several as JSON."""
-    counted = asdict(facts_of(bench.frames))
-    several = ("judge_models", "votes", "judge_versions", "store_revision")
-    as_text = {name: orjson.dumps(counted[name]).decode() for name in several}
-    return pd.DataFrame([{**counted, **as_text}])
+def facts(sources: Sources) -> pd.DataFrame:
+    """One row: `export.facts_of` the frames."""
+    return facts_frame(facts_of(sources.frames))
 
 
-def compared(bench: Bench) -> pd.DataFrame:
+def compared(sources: Sources) -> pd.DataFrame:
     """The judge models that errors or scores are compared of."""
-    names = [*bench.frames.error_pairs["judge_model"].unique(), *bench.frames.score_pairs["judge_model"].unique()]
+    names = [*sources.frames.error_pairs["judge_model"].unique(), *sources.frames.score_pairs["judge_model"].unique()]
     return pd.DataFrame({"judge_model": list(dict.fromkeys(map(str, names)))}, dtype="object")
 
 
-def two_sides(bench: Bench, left: str, right: str) -> list[pd.DataFrame]:
-    """The pairs of two sides by the dimensions they share; where they share none, each as one judge `SUITES`."""
-    sides = [_side(bench, text) for text in (left, right)]
-    return list(compare.comparable_sides(*sides))
+def two_arms(sources: Sources, left: str, right: str) -> list[pd.DataFrame]:
+    """The pairs of two arms by the dimensions they share; where they share none, each as one judge `SUITES`."""
+    return list(compare.comparable_sides(*(_arm(sources, text) for text in (left, right))))
 
 
-def _side(bench: Bench, text: str) -> pd.DataFrame:
-    pairs = bench.frames.error_pairs
+def _arm(sources: Sources, text: str) -> pd.DataFrame:
+    pairs = sources.frames.error_pairs
     mine = pairs[pairs["judge_model"] == text]
-    return bench.side(text) if mine.empty else mine
+    return sources.arm(text) if mine.empty else mine
 
 
-def differences(bench: Bench, left: str, right: str) -> pd.DataFrame:
-    """`compare.compare_errors` of two sides."""
-    return compare.compare_errors(*two_sides(bench, left, right), draws=bench.inputs.draws)
+def differences(sources: Sources, left: str, right: str) -> pd.DataFrame:
+    """`compare.compare_errors` of two arms."""
+    return compare.compare_errors(*two_arms(sources, left, right), draws=sources.inputs.draws)
 
 
-def found_by_one(bench: Bench, left: str, right: str, kind: str) -> pd.DataFrame:
-    """`compare.mcnemar_table` of two sides, of caught or localized errors."""
-    return compare.mcnemar_table(*two_sides(bench, left, right), kind="localized" if kind == "localized" else "caught")
+def found_by_one(sources: Sources, left: str, right: str, kind: str) -> pd.DataFrame:
+    """`compare.mcnemar_table` of two arms, of caught or localized errors."""
+    return compare.mcnemar_table(*two_arms(sources, left, right), kind="localized" if kind == "localized" else "caught")
 
 
-def flips(bench: Bench, left: str, right: str) -> pd.DataFrame:
-    """`compare.error_flips` of two sides."""
-    return compare.error_flips(*two_sides(bench, left, right))
+def flips(sources: Sources, left: str, right: str) -> pd.DataFrame:
+    """`compare.error_flips` of two arms."""
+    return compare.error_flips(*two_arms(sources, left, right))
 
 
 def _input(name: Any) -> Build:
-    return lambda bench: bench.inputs.frame(name)
+    return lambda sources: sources.inputs.frame(name)
 
 
 def _derived(name: str) -> Build:
-    return lambda bench: getattr(bench.inputs, name)
+    """What `Inputs` derives, made of what else it has: `LazyInputs` would look for it."""
+    return lambda sources: Inputs.__dict__[name].func(sources.inputs)
 
 
 def _table(name: str) -> Build:
     known = {table.name: table for table in TABLES}
-    return lambda bench: known[name].made(bench.inputs)
+    return lambda sources: known[name].made(sources.inputs)
 
 
-DERIVED: Final = (
-    "error_rates", "coverage", "suite", "score_figures", "consistency", "human_ceiling", "figures_of_scores",
-    "matcher_agreement", "reviewer_agreement",
-)  # fmt: skip
-"""Tables that `Inputs` derives and shares; each is a figure of its own."""
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """How an estimate is made from `Sources` and its arguments.
 
-LATE: Final = (
-    "error_ceiling", "error_figures", "table.error_ceiling", "table.error_figures", "person_pairs", "trace_rationales",
-    "table.rationale_consistency", "people_errors_behind",
-)  # fmt: skip
-"""Figures that weigh texts (every pair of people's errors, every pair of rationales): they take long where there are
-many, and nothing shorter waits for them."""
+    `ignores` are the filters that it is made without: set otherwise, it is the same, and is not made again. `is_slow`:
+    it weighs texts (every pair of people's errors, every pair of rationales), and nothing shorter waits for it.
+    """
 
-ASIDE: Final = ("score_figures", "human_ceiling", "consistency")
-"""Figures of scores alone: they may be made while those of errors are."""
+    build: Build
+    ignores: tuple[str, ...] = ()
+    is_slow: bool = False
+
 
 FRAMES: Final = FRAME_NAMES
-"""The frames that a choice has; each is a figure of its own."""
-
+"""The frames that filters leave; each is an estimate of its own."""
 OPINIONS: Final = ("match_decisions", "finding_decisions", "person_pairs")
 """Inputs that no judge enters."""
+DERIVED: Final = tuple(name for name, value in Inputs.__dict__.items() if isinstance(value, cached_property))
+"""Tables that `Inputs` derives and shares; each is an estimate of its own."""
+_GIVEN, _DERIVED = frozenset({*FRAMES, *OPINIONS}), frozenset(DERIVED)
 
-FIGURES: Final[Mapping[str, Build]] = {
-    **{name: _input(name) for name in (*FRAMES, *OPINIONS)},
-    **{name: _derived(name) for name in (*DERIVED, "error_ceiling", "error_figures")},
-    **{f"table.{table.name}": _table(table.name) for table in TABLES},
-    **{
-        each.__name__: each
-        for each in (
-            alpha_samples, bias_lines, bias_marks, compared, differences, facts, flips, found_by_one, incomplete,
-            item_marks, reference,
-            pairs_behind, rated, rater_pairs, repeated, run_marks, run_spread, scores_behind, strip_counts, strip_marks,
-            summary, trace_rationales, people_behind, people_errors_behind, rater_pair, raters_behind,
-        )
-    },
+_RUNS: Final = ("reference", "matches", "missing", "repeat", "blind_only", "guideline")
+_PEOPLE: Final = ("reference", "judge_models", "dimensions", "versions", "matches", "missing", "repeat")
+_RATERS: Final = ("reference", "matches", "missing", "repeat")
+
+
+def _each(*names: str, ignores: tuple[str, ...] = (), is_slow: bool = False) -> dict[str, Estimate]:
+    return {name: Estimate(build=_build_of(name), ignores=ignores, is_slow=is_slow) for name in names}
+
+
+def _build_of(name: str) -> Build:
+    if name.startswith("table."):
+        return _table(name.removeprefix("table."))
+    if name in _GIVEN:
+        return _input(name)
+    return _derived(name) if name in _DERIVED else globals()[name]
+
+
+ESTIMATES: Final[Mapping[str, Estimate]] = {
+    **_each(*FRAMES, *OPINIONS, *DERIVED, *(f"table.{table.name}" for table in TABLES)),
+    **_each(
+        "differences", "flips", "found_by_one", "rows_for_errors",
+    ),
+    # of the repeats of judges alone
+    **_each("consistency", "alpha_samples", "run_marks", "run_spread", "repeated", "rationales", ignores=_RUNS),
+    **_each("table.table_07_consistency", ignores=_RUNS),
+    **_each("trace_rationales", "table.rationale_consistency", ignores=_RUNS, is_slow=True),
+    # of people alone
+    **_each("human_ceiling", "table.human_ceiling", "rows_for_people", ignores=_PEOPLE),
+    **_each(
+        "error_ceiling", "person_pairs", "table.error_ceiling", "rows_for_people_errors",
+        ignores=(*_PEOPLE, "blind_only"), is_slow=True,
+    ),
+    # of judges and people as raters
+    **_each("ratings", "rated", "rater_pairs", "item_marks", "rows_for_raters", "rater_pair", ignores=_RATERS),
+    # of judges beside people
+    **_each("error_figures", "table.error_figures", is_slow=True),
+    **_each(
+        "score_figures", "figures_of_scores", "table.score_figures", "rows_for_scores", "score_rates",
+        ignores=("matches",),
+    ),
+    **_each("bias_lines", "bias_marks", "score_pairs", ignores=("matches", "missing")),
+    **_each("error_pairs", "strip_marks", "strip_counts", "compared", ignores=("missing",)),
+    **_each("reference", "judged", "summary", "facts", "findings", ignores=("missing",)),
+    **_each("incomplete", ignores=("judge_models", "dimensions", "versions", "matches", "missing", "repeat")),
 }  # fmt: skip
-
-_OF_RUNS: Final = ("reference", "gold", "matches", "missing", "repeat", "blind_only", "guideline")
-_OF_PEOPLE: Final = ("reference", "gold", "judge_models", "dimensions", "versions", "matches", "missing", "repeat")
-_UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(
-        ("consistency", "alpha_samples", "trace_rationales", "run_marks", "run_spread", "repeated"), _OF_RUNS
-    ),
-    **dict.fromkeys(("rationales", "table.table_07_consistency", "table.rationale_consistency"), _OF_RUNS),
-    **dict.fromkeys(("human_ceiling", "table.human_ceiling", "people_behind"), _OF_PEOPLE),
-    **dict.fromkeys(
-        ("error_ceiling", "person_pairs", "table.error_ceiling", "people_errors_behind"), (*_OF_PEOPLE, "blind_only")
-    ),
-    **dict.fromkeys(
-        ("ratings", "rated", "rater_pairs", "item_marks", "raters_behind", "rater_pair"),
-        ("reference", "gold", "matches", "missing", "repeat"),
-    ),
-    **dict.fromkeys(("score_figures", "figures_of_scores", "table.score_figures", "scores_behind"), ("matches",)),
-    **dict.fromkeys(("bias_lines", "bias_marks", "score_pairs"), ("matches", "missing")),
-    **dict.fromkeys(("error_pairs", "strip_marks", "strip_counts", "compared"), ("missing",)),
-    **dict.fromkeys(("reference", "judged", "summary", "facts", "findings"), ("missing",)),
-    "incomplete": ("judge_models", "dimensions", "versions", "matches", "missing", "repeat"),
-}
-"""What a figure is made without: chosen otherwise, it is the same, and is not made again."""
+"""Every estimate and what it needs. To add one: a function from `Sources` and its arguments to a frame, and its name
+here."""
 
 
-def untouched_by(figure: str) -> tuple[str, ...]:
-    """The parts of a choice that do not change a figure."""
-    return _UNTOUCHED.get(figure, ())
-
-
-@cache
-def _code() -> str:
-    """A hash of our code: another version of it makes other figures."""
-    state = blake2b(digest_size=8)
-    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
-        state.update(file.read_bytes())
-    return state.hexdigest()
-
-
-def make(bench: Bench, question: Question) -> pd.DataFrame:
-    """The figure. Raises `KeyError` for one that does not exist, `ValueError` for one that cannot be made."""
-    build: Any = FIGURES[question.figure]
-    made = build(bench, *question.arguments)
+def build(sources: Sources, name: str, *arguments: str) -> pd.DataFrame:
+    """The estimate. Raises `KeyError` for one that does not exist, `ValueError` where the filters have none."""
+    made: Any = ESTIMATES[name].build(sources, *arguments)
     assert isinstance(made, pd.DataFrame)
     return made

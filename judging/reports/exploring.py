@@ -56,10 +56,10 @@ def opinions(connection: Connection, errors: pd.DataFrame) -> Opinions:
 
 def _joined(keys: pd.Series, words: pd.Series) -> dict[str, str]:
     """By key: its words in order."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for key, word in zip(keys, words, strict=True):
-        found.setdefault(key, []).append(word)
-    return {key: ", ".join(sorted(given)) for key, given in found.items()}
+        names.setdefault(key, []).append(word)
+    return {key: ", ".join(sorted(name_list)) for key, name_list in names.items()}
 
 
 def with_opinions(traces: pd.DataFrame, found: Opinions) -> pd.DataFrame:
@@ -115,10 +115,10 @@ def complete_errors(connection: Connection) -> pd.DataFrame:
         .where(error.c.occasion == 0, error.c.deleted.is_(False), error.c.impact.is_not(None))
         .order_by(rows.c.first)
     )
-    found = query_frame(connection, query, dtype="object")
+    errors = query_frame(connection, query, dtype="object")
     for name in ("span_ids", "dimensions"):
-        found[name] = _texts(found[name])
-    return found[found["span_ids"].astype(bool) & found["dimensions"].astype(bool)].reset_index(drop=True)
+        errors[name] = _texts(errors[name])
+    return errors[errors["span_ids"].astype(bool) & errors["dimensions"].astype(bool)].reset_index(drop=True)
 
 
 def _texts(values: pd.Series) -> pd.Series:
@@ -183,17 +183,17 @@ def placed_findings(connection: Connection, place: int) -> pd.DataFrame:
     """
     first, cell, finding, span = _first_cited(), tables.cell, tables.finding, schema.span
     judged = (cell.c.judge_version, cell.c.rubric, cell.c.repeat)
-    said = (finding.c.dimension, finding.c.impact, finding.c.description, finding.c.finding_key)
+    finding_columns = (finding.c.dimension, finding.c.impact, finding.c.description, finding.c.finding_key)
     query = (
-        select(first.c.trace_id, *judged, *said, first.c.seq, span.c.span_id)
+        select(first.c.trace_id, *judged, *finding_columns, first.c.seq, span.c.span_id)
         .join(finding, finding.c.finding_key == first.c.finding_key)
         .join(cell, cell.c.cell_key == finding.c.cell_key)
         .join(span, (span.c.trace_key == first.c.trace_key) & (span.c.seq == first.c.seq))
         .where(_place(first.c.seq, first.c.spans) == place)
         .order_by(finding.c.finding_key)
     )
-    found = query_frame(connection, query)
-    return found.assign(judge_model=found["judge_version"].map(judge_model_names(connection)))[list(FOUND)]
+    findings = query_frame(connection, query)
+    return findings.assign(judge_model=findings["judge_version"].map(judge_model_names(connection)))[list(FOUND)]
 
 
 FOUND = (
@@ -215,8 +215,8 @@ def started(connection: Connection, errors: pd.DataFrame) -> pd.DataFrame:
     Missing where an error names no span of its trace.
     """
     starts = [first or _First(None, None, None) for first in _first_spans(connection, errors)]
-    found = pd.DataFrame(starts, columns=["seq", "place", "span_id"], index=errors.index)
-    return errors.join(found.astype({"seq": "Int64", "place": "Int64", "span_id": "object"}))
+    positions = pd.DataFrame(starts, columns=["seq", "place", "span_id"], index=errors.index)
+    return errors.join(positions.astype({"seq": "Int64", "place": "Int64", "span_id": "object"}))
 
 
 def carrying(errors: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
@@ -338,7 +338,7 @@ def alike(errors: pd.DataFrame, label_id: str) -> pd.DataFrame:
     vectors = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True).fit_transform(texts)
     likeness = (vectors @ vectors[chosen].T).toarray().ravel()
     order = [place for place in likeness.argsort()[::-1] if place != chosen][:ALIKE]
-    found = errors.iloc[order]
-    return found.assign(likeness=likeness[order].round(3), dimensions=found["dimensions"].map("+".join)).reset_index(
-        drop=True
-    )[list(LIKE)]
+    similar = errors.iloc[order]
+    return similar.assign(
+        likeness=likeness[order].round(3), dimensions=similar["dimensions"].map("+".join)
+    ).reset_index(drop=True)[list(LIKE)]

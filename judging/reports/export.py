@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
 from importlib.metadata import version
@@ -16,7 +16,7 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection
 
-from tracejury.ingest.spreadsheet import safe_cell, safe_texts
+from tracejury.ingest import spreadsheet
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.majority import vote_table
 from tracejury.judging.agreement.tables import (
@@ -30,7 +30,8 @@ from tracejury.judging.agreement.tables import (
 )
 from tracejury.judging.matching.matches import finding_decisions, match_decisions
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES
-from tracejury.judging.reports.frames import Frames, LazyFrames, Selection, chosen_traces
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import Frames, LazyFrames, chosen_traces
 from tracejury.judging.reports.latex import latex_table
 from tracejury.judging.reports.person_pairs import person_pairs
 from tracejury.judging.reports.typeset import typeset
@@ -39,7 +40,7 @@ MadeFrom = Mapping[str, Json]
 """What a manifest tells: it goes into every file that can hold it."""
 
 MISSING_RULES = {
-    "drop": "failed judgements are left out and counted beside the figure",
+    "drop": "failures are left out and counted beside the estimate",
     "disagree": "failed judgements count as disagreement (a missed error, a wrong score)",
 }
 
@@ -59,20 +60,20 @@ def report_tables(inputs: Inputs, names: Sequence[str] = ()) -> dict[str, pd.Dat
     return tables_from_frames(inputs, list(names) or None)
 
 
-def inputs_of(frames: Frames, **settings: Any) -> Inputs:
-    """The frames of a selection as inputs of the tables; `settings` as `Inputs` takes them."""
-    given = {name: getattr(frames, name) for name in COLUMNS if hasattr(frames, name)}
-    return Inputs(**given, **settings)
+def inputs_of(frames: Frames, filters: Filters, opinions: Mapping[str, pd.DataFrame]) -> Inputs:
+    """The frames of the filters and `opinions_of` them as inputs of the tables."""
+    given: dict[str, Any] = {name: getattr(frames, name) for name in COLUMNS if hasattr(frames, name)}
+    return Inputs(**given | dict(opinions), missing=filters.missing, draws=filters.draws, seed=filters.seed)
 
 
-def opinions_of(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
+def opinions_of(connection: Connection, filters: Filters) -> dict[str, pd.DataFrame]:
     """The inputs that no judge enters: people against people, what people said of matches and of unmatched findings."""
-    return {"person_pairs": person_pairs(connection, selection), **selected_decisions(connection, selection)}
+    return {"person_pairs": person_pairs(connection, filters), **selected_decisions(connection, filters)}
 
 
-def selected_decisions(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
-    """What people said of matches and of unmatched findings, on the traces and of the judge models of the selection."""
-    return decisions_of(connection, selection, all_decisions(connection))
+def selected_decisions(connection: Connection, filters: Filters) -> dict[str, pd.DataFrame]:
+    """What people said of matches and of unmatched findings, on the traces and of the judge models of the filters."""
+    return decisions_of(connection, filters, all_decisions(connection))
 
 
 def all_decisions(connection: Connection) -> dict[str, pd.DataFrame]:
@@ -81,18 +82,16 @@ def all_decisions(connection: Connection) -> dict[str, pd.DataFrame]:
 
 
 def decisions_of(
-    connection: Connection, selection: Selection, every: Mapping[str, pd.DataFrame]
+    connection: Connection, filters: Filters, every: Mapping[str, pd.DataFrame]
 ) -> dict[str, pd.DataFrame]:
-    """Of `all_decisions`, those of the selection."""
-    traces = chosen_traces(connection, selection)
-    if selection.only_split:
-        traces &= set(selection.splits)
-    return {name: _said_of(words, traces, selection) for name, words in every.items()}
+    """Keep of `all_decisions` those that the filters leave."""
+    traces = chosen_traces(connection, filters)
+    return {name: _said_of(words, traces, filters) for name, words in every.items()}
 
 
-def _said_of(words: pd.DataFrame, traces: set[str], selection: Selection) -> pd.DataFrame:
+def _said_of(words: pd.DataFrame, traces: set[str], filters: Filters) -> pd.DataFrame:
     kept = words["trace_id"].isin(traces) & (
-        words["judge_model"].isin(selection.judge_models) | (not selection.judge_models)
+        words["judge_model"].isin(filters.judge_models) | (not filters.judge_models)
     )
     return words[kept].reset_index(drop=True)
 
@@ -141,10 +140,7 @@ def _write(folder: Path, file: str, data: bytes, *, table: str, rows: int) -> Wr
 
 def input_csv(frame: pd.DataFrame) -> bytes:
     """An input as CSV in UTF-8: true and false in words, empty where missing."""
-    safe = frame.copy()
-    for name in safe.columns.difference(numeric_columns(safe), sort=False):
-        safe[name] = safe_texts(safe[name])
-    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
+    return spreadsheet.csv_text(frame).encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,17 +176,39 @@ def facts_of(frames: Frames | LazyFrames) -> Facts:
     )
 
 
-def manifest_of(facts: Facts, selection: Selection, inputs: Inputs) -> dict[str, Json]:
+def facts_frame(facts: Facts) -> pd.DataFrame:
+    """One row: the facts, what holds several as JSON."""
+    several = {name: orjson.dumps(getattr(facts, name)).decode() for name in _SEVERAL}
+    return pd.DataFrame([{**asdict(facts), **several}])
+
+
+def facts_in(frame: pd.DataFrame) -> Facts:
+    """The facts that `facts_frame` put into a frame."""
+    row = frame.to_dict("records")[0]
+    return Facts(
+        reference=None if row["reference"] is None else str(row["reference"]),
+        traces=int(row["traces"]),
+        reference_errors=int(row["reference_errors"]),
+        incomplete_errors=int(row["incomplete_errors"]),
+        data_hash=str(row["data_hash"]),
+        **{name: orjson.loads(str(row[name])) for name in _SEVERAL},
+    )
+
+
+_SEVERAL = ("judge_models", "votes", "judge_versions", "store_revision")
+
+
+def manifest_of(facts: Facts, filters: Filters, inputs: Inputs) -> dict[str, Json]:
     """What a report was made from: versions, hashes of data and judges, filters, seed, draws, rules for missing."""
-    chosen = asdict(replace(selection, splits={}))
-    del chosen["splits"]
+    split = () if filters.split is None else filters.split.parts
     return {
         **settings_of(inputs),
         "reference": facts.reference,
         "judge_models": list(facts.judge_models),
-        "selection": {key: list(value) if isinstance(value, tuple) else value for key, value in chosen.items()},
-        "splits": _counted(selection.splits.values()),
-        "splits_hash": _hash(sorted(selection.splits.items())) if selection.splits else None,
+        "selection": {name: _plain(getattr(filters, name)) for name in TOLD},
+        "split": None if filters.split is None else filters.split.name,
+        "splits": _counted(part for _, part in split),
+        "splits_hash": _hash(sorted(split)) if split else None,
         "traces": facts.traces,
         "reference_errors": facts.reference_errors,
         "incomplete_errors": facts.incomplete_errors,
@@ -199,6 +217,25 @@ def manifest_of(facts: Facts, selection: Selection, inputs: Inputs) -> dict[str,
         "store_revision": facts.store_revision,
         "judge_versions": facts.judge_versions,
     }
+
+
+TOLD = (
+    "reference",
+    "judge_models",
+    "dimensions",
+    "versions",
+    "matches",
+    "blind_only",
+    "repeat",
+    "formats",
+    "guideline",
+)
+"""The filters that a manifest tells as they are; `settings_of` tells of the others."""
+
+
+def _plain(value: Any) -> Json:
+    """A filter as JSON has it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def settings_of(inputs: Inputs) -> dict[str, Json]:
@@ -232,10 +269,7 @@ def _hash(rows: Sequence[Any]) -> str:
 
 def csv_text(frame: pd.DataFrame, table: Table) -> str:
     """`printed` as CSV; text that a spreadsheet would run as a formula is quoted, figures are not."""
-    text = printed(frame, table)
-    for column in text.columns.intersection(frame.columns.difference(numeric_columns(frame)), sort=False):
-        text[column] = safe_texts(text[column])
-    return text.rename(columns=safe_cell).to_csv(index=False, lineterminator="\n")
+    return spreadsheet.csv_text(printed(frame, table), figures=numeric_columns(frame))
 
 
 def _csv(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:

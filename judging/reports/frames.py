@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Set
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Literal
 
-import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
 
@@ -16,45 +14,18 @@ from tracejury.judging.adjudication.majority_gold import majority_gold, majority
 from tracejury.judging.agreement.frames import among
 from tracejury.judging.agreement.majority import MAJORITY, VOTES
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.records import CELL_STATES, DIMENSIONS
+from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.reports import arm_frames
 from tracejury.judging.reports.columns import Columns, MadeOf, load_columns, newest_in_place
-from tracejury.judging.store import tables
+from tracejury.judging.reports.filter_options import most_first, reference_annotators
+from tracejury.judging.reports.filters import Filters
 from tracejury.judging.store.judge_models import VERSION_MARK, VERSION_SHOWN
 from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision
 from tracejury.judging.store.revisions import revision as revision
 
-Counting = Literal["proposed", "confirmed"]
 FINAL = CELL_STATES
 PEOPLE = "people"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """What is compared. None and empty mean all.
-
-    `reference` is an annotator's name, or one of `REFERENCE_KINDS`: the adjudicated gold, the majority of annotators,
-    or the single annotator with the most reviews; None takes the adjudicated gold where there is any, else that
-    annotator.
-    `matches` says whether proposals count until a person decides, or only confirmed pairs. `splits` maps
-    trace ids to a split's name; traces outside it are left out when `only_split` is set. `versions` are judge
-    versions to set beside each other (prompt against prompt), by their hash; their judge models are named by it.
-    `repeat` is the run whose answers are compared with people. `formats` are the formats of the traces that
-    count (`trail`, `gaia2` ...); `guideline` keeps the traces whose newest review was made under that version.
-    """
-
-    reference: str | None = None
-    judge_models: tuple[str, ...] = ()
-    dimensions: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
-    matches: Counting = "proposed"
-    splits: Mapping[str, str] = field(default_factory=dict)
-    only_split: bool = False
-    blind_only: bool = True
-    repeat: int = 0
-    formats: tuple[str, ...] = ()
-    guideline: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,14 +56,14 @@ class Frames:
     made_of: MadeOf
 
 
-def load_frames(connection: Connection, selection: Selection) -> Frames:
-    """All frames of a selection; empty ones keep their columns."""
-    return frames_of(connection, load_columns(connection), selection)
+def load_frames(connection: Connection, filters: Filters) -> Frames:
+    """All frames of a filters; empty ones keep their columns."""
+    return frames_of(connection, load_columns(connection), filters)
 
 
-def frames_of(connection: Connection, columns: Columns, selection: Selection) -> Frames:
-    """All frames of a selection, from columns that were read at the revision this connection sees."""
-    late = LazyFrames(connection, columns, selection)
+def frames_of(connection: Connection, columns: Columns, filters: Filters) -> Frames:
+    """All frames of a filters, from columns that were read at the revision this connection sees."""
+    late = LazyFrames(connection, columns, filters)
     every = {name: getattr(late, name) for name in FRAME_NAMES}
     return Frames(reference=late.reference, made_of=columns.made_of, incomplete=late.incomplete, **every)
 
@@ -106,9 +77,9 @@ class LazyFrames:
     Everything comes from the columns; what only the database holds is read at once, at their revision.
     """
 
-    def __init__(self, connection: Connection, columns: Columns, selection: Selection) -> None:
-        self.columns, self.selection = columns, selection
-        self._truth = _truth(connection, columns, selection, self._done, self._scores)
+    def __init__(self, connection: Connection, columns: Columns, filters: Filters) -> None:
+        self.columns, self.filters = columns, filters
+        self._truth = _truth(connection, columns, filters, self._done, self._scores)
         self.reference, self.votes = self._truth.reference, self._truth.votes
         self.jury_votes = arm_frames.jury_votes(connection, self._now)
         self.made_of = columns.made_of
@@ -116,19 +87,19 @@ class LazyFrames:
 
     @cached_property
     def _cells(self) -> pd.DataFrame:
-        return _cells(self.columns, self.selection)
+        return _cells(self.columns, self.filters)
 
     @cached_property
     def _now(self) -> pd.DataFrame:
-        return self._cells[self._cells["repeat"] == self.selection.repeat]
+        return self._cells[self._cells["repeat"] == self.filters.repeat]
 
     @cached_property
     def _done(self) -> pd.DataFrame:
-        return _done(self.columns, self.selection)
+        return _done(self.columns, self.filters)
 
     @cached_property
     def _scores(self) -> pd.DataFrame:
-        return _scores(self.columns, self.selection, self._done)
+        return _scores(self.columns, self.filters, self._done)
 
     @staticmethod
     def _reporting(cells: pd.DataFrame) -> pd.DataFrame:
@@ -142,21 +113,21 @@ class LazyFrames:
     @cached_property
     def error_pairs(self) -> pd.DataFrame:
         cells, truth = self._reporting(self._now), self._truth
-        return _error_pairs(cells, truth.errors, truth.decided, self.columns.matched, self.selection)
+        return _error_pairs(cells, truth.errors, truth.decided, self.columns.matched, self.filters)
 
     @cached_property
     def score_pairs(self) -> pd.DataFrame:
-        return _score_pairs(self._now, self._truth.scores, self.selection)
+        return _score_pairs(self._now, self._truth.scores, self.filters)
 
     @cached_property
     def ratings(self) -> pd.DataFrame:
-        return _ratings(self._cells, self._scores, self.selection, self.columns.golds)
+        return _ratings(self._cells, self._scores, self.filters, self.columns.golds)
 
     @cached_property
     def findings(self) -> pd.DataFrame:
         pairs = self.error_pairs
         waiting = pairs.loc[pairs["state"] == "not_matched", ["trace_id", "dimension", "judge_model"]]
-        return _findings(self.columns.findings, self._seen, self._truth.decided, waiting, self.selection)
+        return _findings(self.columns.findings, self._seen, self._truth.decided, waiting, self.filters)
 
     @cached_property
     def rationales(self) -> pd.DataFrame:
@@ -164,12 +135,12 @@ class LazyFrames:
 
     @cached_property
     def judged(self) -> pd.DataFrame:
-        return _judged(self._reporting(self._seen), self.selection)
+        return _judged(self._reporting(self._seen), self.filters)
 
     @cached_property
     def repeats(self) -> pd.DataFrame:
         rows = self.columns.repeats
-        return rows[_may_count(rows["unit"], self.columns, self.selection)].reset_index(drop=True)
+        return rows[_may_count(rows["unit"], self.columns, self.filters)].reset_index(drop=True)
 
     @cached_property
     def unit_labels(self) -> pd.DataFrame:
@@ -212,16 +183,16 @@ class _Truth:
 
 
 def _truth(
-    connection: Connection, columns: Columns, selection: Selection, done: pd.DataFrame, scores: pd.DataFrame
+    connection: Connection, columns: Columns, filters: Filters, done: pd.DataFrame, scores: pd.DataFrame
 ) -> _Truth:
-    if selection.reference == MAJORITY:
-        return _majority(connection, columns, selection, done, scores)
-    people = _most_first(columns.submitted, set(columns.present))
-    reference = chosen_reference(people, columns.golds, selection.reference)
+    if filters.reference == MAJORITY:
+        return _majority(connection, columns, filters, done, scores)
+    people = most_first(columns.submitted, set(columns.present))
+    reference = chosen_reference(people, columns.golds, filters.reference)
     own = done[done["annotator"] == reference]
     reviewed = set(own["trace_id"])
-    labelled = _labelled(columns, selection, reference, reviewed)
-    decided = _counted(columns.decisions, selection)
+    labelled = _labelled(columns, filters, reference, reviewed)
+    decided = _counted(columns.decisions, filters)
     return _Truth(
         reference=reference,
         reviewed=reviewed,
@@ -234,17 +205,17 @@ def _truth(
 
 
 def _majority(
-    connection: Connection, columns: Columns, selection: Selection, done: pd.DataFrame, scores: pd.DataFrame
+    connection: Connection, columns: Columns, filters: Filters, done: pd.DataFrame, scores: pd.DataFrame
 ) -> _Truth:
     """Most people's word on the traces that two or more submitted."""
     people = done[~done["annotator"].isin(list(columns.golds))]
-    people = people[_may_count(people["trace_id"], columns, selection)]
+    people = people[_may_count(people["trace_id"], columns, filters)]
     people = people[people.groupby("trace_id")["annotator"].transform("nunique") > 1]
-    rows = _everyones(columns, selection)
+    rows = _everyones(columns, filters)
     rows = rows.merge(people, on=["annotator", "trace_id"])
-    found = majority_gold(connection, done=people, rows=rows, scores=scores, blind_only=selection.blind_only)
+    found = majority_gold(connection, done=people, rows=rows, scores=scores, blind_only=filters.blind_only)
     decided = columns.decisions
-    is_confirmed_only = selection.matches == "confirmed"
+    is_confirmed_only = filters.matches == "confirmed"
     matches = majority_matches(connection, decided, found.seen, confirmed_only=is_confirmed_only)
     complete = found.errors.loc[_is_complete(found.errors), "label_id"]
     return _Truth(
@@ -258,33 +229,22 @@ def _majority(
     )
 
 
-def reference_annotators(connection: Connection) -> pd.DataFrame:
-    """People with submitted reviews: annotator, traces (in the workspace), most first."""
-    return _most_first(submissions(connection), set(connection.scalars(select(schema.trace.c.trace_id))))
-
-
-def guidelines_read(connection: Connection) -> list[str]:
-    """The guideline versions that submitted reviews were made under, in order."""
-    query = select(tables.review.c.guideline_version).where(tables.review.c.guideline_version.is_not(None)).distinct()
-    return sorted((str(version) for version in connection.scalars(query)), key=lambda v: (len(v), v))
-
-
 def default_reference(connection: Connection) -> str | None:
     """The adjudicated gold where there is any, else the person who reviewed most traces."""
     return _usual(reference_annotators(connection), gold_names(connection))
 
 
-def with_person(connection: Connection, selection: Selection) -> Selection:
-    """The selection with the person or gold named that it means; that of a majority stays as it is.
+def with_person(connection: Connection, filters: Filters) -> Filters:
+    """The filters with the person or gold named that it means; that of a majority stays as it is.
 
     Raises `ValueError` where nothing was adjudicated, or nobody submitted anything.
     """
-    if selection.reference == MAJORITY:
-        return selection
-    reference = chosen_reference(reference_annotators(connection), gold_names(connection), selection.reference)
+    if filters.reference == MAJORITY:
+        return filters
+    reference = chosen_reference(reference_annotators(connection), gold_names(connection), filters.reference)
     if reference is None:
         raise ValueError("no submitted review is in this workspace: there is nobody to compare a side with")
-    return replace(selection, reference=reference)
+    return replace(filters, reference=reference)
 
 
 def chosen_reference(people: pd.DataFrame, golds: Collection[str], reference: str | None) -> str | None:
@@ -313,41 +273,10 @@ def _usual(people: pd.DataFrame, golds: Collection[str]) -> str | None:
     return None if people.empty else str(people["annotator"].iloc[0])
 
 
-def _most_first(done: pd.DataFrame, present: Set[str]) -> pd.DataFrame:
-    counted = done[among(done["trace_id"], present)].groupby("annotator")["trace_id"].nunique()
-    table = counted.rename("traces").reset_index()
-    return table.sort_values(["traces", "annotator"], ascending=[False, True], ignore_index=True)
-
-
 def weight(now: Revision) -> int:
     """How much a revision holds: error labels and scores (every revision of them) and finished judgements."""
     _, labels, scores, *_, judgements, _ = now
     return labels + scores + judgements
-
-
-def read_splits(data: bytes, file: str) -> dict[str, str]:
-    """Split by trace id, from JSON `{"dev": [ids], "test": [ids]}`; other keys are left aside.
-
-    Raises `ValueError` naming the file when no list of ids is in it or a trace is in two splits.
-    """
-    try:
-        parsed = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise ValueError(f"{file}: not JSON ({error}): expected {{'dev': [ids], 'test': [ids]}}") from error
-    if not isinstance(parsed, dict):
-        raise ValueError(f"{file}: expected an object of lists of trace ids, such as {{'dev': [...]}}")
-    splits: dict[str, str] = {}
-    for name, ids in parsed.items():
-        if not isinstance(ids, list):
-            continue
-        for trace_id in ids:
-            if not isinstance(trace_id, str):
-                raise ValueError(f"{file}: {name!r} holds {str(trace_id)[:60]!r}, which is no trace id")
-            if splits.setdefault(trace_id, name) != name:
-                raise ValueError(f"{file}: trace {trace_id} is in the splits {splits[trace_id]!r} and {name!r}")
-    if not splits:
-        raise ValueError(f"{file}: holds no list of trace ids")
-    return splits
 
 
 def submitted(connection: Connection, guideline: str | None = None) -> set[tuple[str, str]]:
@@ -357,50 +286,51 @@ def submitted(connection: Connection, guideline: str | None = None) -> set[tuple
     return set(kept[["annotator", "trace_id"]].itertuples(index=False, name=None))
 
 
-def chosen_traces(connection: Connection, selection: Selection) -> set[str]:
-    """The traces of the workspace that may count."""
+def chosen_traces(connection: Connection, filters: Filters) -> set[str]:
+    """The traces of the workspace that may count: of the formats and the split."""
     trace = schema.trace.c
-    wanted = [trace.format.in_(selection.formats)] if selection.formats else []
-    return set(connection.scalars(select(trace.trace_id).where(*wanted)))
+    wanted = [trace.format.in_(filters.formats)] if filters.formats else []
+    every = set(connection.scalars(select(trace.trace_id).where(*wanted)))
+    return every if filters.split is None else every & set(filters.split.by_trace)
 
 
-def split_of(trace_id: str, selection: Selection) -> str:
-    """The name of the trace's split, `all` where none is given."""
-    return selection.splits.get(trace_id, "all") if selection.splits else "all"
+def split_of(trace_id: str, filters: Filters) -> str:
+    """The part of the split that the trace is in, `all` without a split."""
+    return "all" if filters.split is None else filters.split.by_trace.get(trace_id, "all")
 
 
-def _done(columns: Columns, selection: Selection) -> pd.DataFrame:
+def _done(columns: Columns, filters: Filters) -> pd.DataFrame:
     """annotator, trace_id of the reviews that count."""
     found = columns.submitted
-    kept = found if selection.guideline is None else found[found["guideline_version"] == selection.guideline]
+    kept = found if filters.guideline is None else found[found["guideline_version"] == filters.guideline]
     return kept[["annotator", "trace_id"]]
 
 
-def _may_count(trace_ids: pd.Series, columns: Columns, selection: Selection) -> pd.Series:
+def _may_count(trace_ids: pd.Series, columns: Columns, filters: Filters) -> pd.Series:
     """Whether the trace is of a chosen format and of the split."""
-    kept = _in_split(trace_ids, selection)
-    if not selection.formats:
+    kept = _in_split(trace_ids, filters)
+    if not filters.formats:
         return kept
-    return kept & among(trace_ids, {t for t, form in columns.present.items() if form in selection.formats})
+    return kept & among(trace_ids, {t for t, form in columns.present.items() if form in filters.formats})
 
 
-def _labelled(columns: Columns, selection: Selection, reference: str | None, reviewed: Set[str]) -> pd.DataFrame:
+def _labelled(columns: Columns, filters: Filters, reference: str | None, reviewed: Set[str]) -> pd.DataFrame:
     """The person's errors on traces they submitted: the newest revision, at the place of the first."""
     rows = columns.errors
     rows = rows[(rows["annotator"] == reference) & among(rows["trace_id"], reviewed)]
-    return _current(rows, columns, selection)
+    return _current(rows, columns, filters)
 
 
-def _everyones(columns: Columns, selection: Selection) -> pd.DataFrame:
+def _everyones(columns: Columns, filters: Filters) -> pd.DataFrame:
     """Everybody's errors likewise."""
-    return _current(columns.errors, columns, selection)
+    return _current(columns.errors, columns, filters)
 
 
-def _current(rows: pd.DataFrame, columns: Columns, selection: Selection) -> pd.DataFrame:
-    if selection.blind_only:
+def _current(rows: pd.DataFrame, columns: Columns, filters: Filters) -> pd.DataFrame:
+    if filters.blind_only:
         rows = rows[rows["phase"] == "blind"]
     found = newest_in_place(rows, ["label_id"])
-    return found[~found["deleted"].astype(bool) & _may_count(found["trace_id"], columns, selection)]
+    return found[~found["deleted"].astype(bool) & _may_count(found["trace_id"], columns, filters)]
 
 
 def _is_complete(errors: pd.DataFrame) -> pd.Series:
@@ -429,53 +359,56 @@ def _incomplete(errors: pd.DataFrame) -> pd.DataFrame:
     return left.assign(lacks=pd.Series(lacks, index=left.index, dtype="object")).reset_index(drop=True)
 
 
-def _scores(columns: Columns, selection: Selection, done: pd.DataFrame) -> pd.DataFrame:
+def _scores(columns: Columns, filters: Filters, done: pd.DataFrame) -> pd.DataFrame:
     """What people scored on traces they submitted; of a blind and a revealed score the one written last."""
     rows = columns.scores
-    if selection.blind_only:
+    if filters.blind_only:
         rows = rows[rows["phase"] == "blind"]
-    rows = rows[_may_count(rows["trace_id"], columns, selection)]
+    rows = rows[_may_count(rows["trace_id"], columns, filters)]
     found = newest_in_place(rows, ["annotator", "trace_id", "dimension"])
     return found.merge(done, on=["annotator", "trace_id"], how="inner")
 
 
-def _in_split(trace_ids: pd.Series, selection: Selection) -> pd.Series:
-    if not selection.only_split:
+def _in_split(trace_ids: pd.Series, filters: Filters) -> pd.Series:
+    if filters.split is None:
         return pd.Series(data=True, index=trace_ids.index, dtype=bool)
-    return among(trace_ids, list(selection.splits))
+    return among(trace_ids, list(filters.split.by_trace))
 
 
 _CELL_COLUMNS = ["cell_key", "trace_id", "dimension", "judge_model", "repeat", "state", "score", "reports_errors"]
 
 
-def _cells(columns: Columns, selection: Selection) -> pd.DataFrame:
+def _cells(columns: Columns, filters: Filters) -> pd.DataFrame:
     """Finished cells of traces in the workspace: of each judge_model, dimension, trace and repeat the newest one.
 
     Where a judge model's judge exists in several versions, the one of `current_versions` counts, or those chosen.
     """
     found = columns.cells
-    found = found[among(found["judge_version"], selection.versions or columns.current)]
-    if selection.judge_models:
-        found = found[found["judge_model"].isin(selection.judge_models)]
-    if selection.versions:
+    found = found[among(found["judge_version"], filters.versions or columns.current)]
+    if filters.judge_models:
+        found = found[found["judge_model"].isin(filters.judge_models)]
+    if filters.versions:
         found = found.assign(
             judge_model=found["judge_model"] + VERSION_MARK + found["judge_version"].str.slice(0, VERSION_SHOWN)
         )
-    if selection.dimensions:
-        found = found[found["dimension"].isin(selection.dimensions)]
-    found = found[_may_count(found["trace_id"], columns, selection)]
-    return found.drop_duplicates(["judge_model", "dimension", "trace_id", "repeat"], keep="last")[_CELL_COLUMNS]
+    if filters.dimensions:
+        found = found[found["dimension"].isin(filters.dimensions)]
+    found = found[_may_count(found["trace_id"], columns, filters)]
+    keys = ["judge_model", "dimension", "trace_id", "repeat"]
+    newest = found.drop_duplicates(keys, keep="last")
+    return newest.sort_values(keys)[_CELL_COLUMNS]  # in one order, whichever answer came first
 
 
-def _splits(trace_ids: pd.Series, selection: Selection) -> pd.Series:
-    if not selection.splits:
+def _splits(trace_ids: pd.Series, filters: Filters) -> pd.Series:
+    if filters.split is None:
         return pd.Series("all", index=trace_ids.index)
-    return trace_ids.map(dict(selection.splits)).fillna("all")
+    return trace_ids.map(dict(filters.split.by_trace)).fillna("all")
 
 
 def _states(cells: pd.DataFrame) -> pd.Series:
-    """scored, not_applicable, or failed."""
-    return cells["state"].where(cells["state"].isin(["scored", "not_applicable"]), "failed")
+    """scored, not_applicable (answered without a score, whatever the reason), or failed."""
+    answered = cells["state"].where(cells["state"] == "scored", "not_applicable")
+    return answered.where(cells["state"].isin(ANSWERED_STATES), "failed")
 
 
 _ERROR_PAIR = [
@@ -485,7 +418,7 @@ _ERROR_PAIR = [
 
 
 def _error_pairs(
-    cells: pd.DataFrame, errors: pd.DataFrame, decided: pd.DataFrame, seen: pd.DataFrame, selection: Selection
+    cells: pd.DataFrame, errors: pd.DataFrame, decided: pd.DataFrame, seen: pd.DataFrame, filters: Filters
 ) -> pd.DataFrame:
     """Every error under every cell of its trace; `seen` says up to which label matches were proposed."""
     own = errors[["trace_id", "label_id", "impact", "dimensions", "annotator", "row_key"]]
@@ -501,7 +434,7 @@ def _error_pairs(
     is_known = answered & (matched | (pairs["row_key"] <= pairs["last_label"]))
     state = pd.Series("scored", index=pairs.index).mask(~is_known, "not_matched").where(answered, "failed")
     return pairs.rename(columns={"label_id": "error_id", "status": "match_status"}).assign(
-        split=_splits(pairs["trace_id"], selection),
+        split=_splits(pairs["trace_id"], filters),
         relevant=_relevant(pairs),
         state=state,
         caught=_where(matched, is_known),
@@ -525,12 +458,12 @@ def _relevant(pairs: pd.DataFrame) -> pd.Series:
     return relevant
 
 
-def _counted(decided: pd.DataFrame, selection: Selection) -> pd.DataFrame:
-    wanted = ["confirmed"] if selection.matches == "confirmed" else ["confirmed", "proposed"]
+def _counted(decided: pd.DataFrame, filters: Filters) -> pd.DataFrame:
+    wanted = ["confirmed"] if filters.matches == "confirmed" else ["confirmed", "proposed"]
     return decided[decided["status"].isin(wanted)].drop_duplicates(["cell_key", "label_id"], keep="last")
 
 
-def _score_pairs(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+def _score_pairs(cells: pd.DataFrame, scores: pd.DataFrame, filters: Filters) -> pd.DataFrame:
     own = scores[["trace_id", "dimension", "value", "not_applicable"]]
     pairs = cells.merge(own, on=["trace_id", "dimension"], how="inner")
     state = _states(pairs)
@@ -541,7 +474,7 @@ def _score_pairs(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection
             "trace_id": pairs["trace_id"],
             "dimension": pairs["dimension"],
             "judge_model": pairs["judge_model"],
-            "split": _splits(pairs["trace_id"], selection),
+            "split": _splits(pairs["trace_id"], filters),
             "reference_score": pairs["value"],
             "judge_score": pairs["score"].where(state == "scored"),
             "state": state,
@@ -549,7 +482,7 @@ def _score_pairs(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection
     )
 
 
-def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, golds: Collection[str]) -> pd.DataFrame:
+def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, filters: Filters, golds: Collection[str]) -> pd.DataFrame:
     """Every score of judges (rater: the repeat, kind `judge`) and of people (kind `annotator`, judge_model `people`).
 
     The adjudicated gold is of kind `gold`: made from what people said, it would raise every ceiling.
@@ -566,7 +499,7 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, go
             "value": judged["score"].where(judged["state"] == "scored"),
             "dimension": judged["dimension"],
             "judge_model": judged["judge_model"],
-            "split": _splits(judged["trace_id"], selection),
+            "split": _splits(judged["trace_id"], filters),
             "state": _states(judged),
         }
     )
@@ -580,7 +513,7 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, go
             "value": scores["value"].where(~is_out),
             "dimension": scores["dimension"],
             "judge_model": PEOPLE,
-            "split": _splits(scores["trace_id"], selection),
+            "split": _splits(scores["trace_id"], filters),
             "state": pd.Series("scored", index=scores.index).mask(is_out, "not_applicable"),
         }
     )
@@ -588,7 +521,7 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, go
 
 
 def _findings(
-    findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, waiting: pd.DataFrame, selection: Selection
+    findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, waiting: pd.DataFrame, filters: Filters
 ) -> pd.DataFrame:
     """One row a finding of the current cells; `matched`: with an error of the human compared.
 
@@ -607,15 +540,15 @@ def _findings(
     return found.assign(
         match_status=found["finding_id"].map(best.set_index("finding_id")["status"]),
         state=pd.Series("scored", index=found.index).mask(is_open, "not_matched"),
-        split=_splits(found["trace_id"], selection),
+        split=_splits(found["trace_id"], filters),
         matched=matched,
         verdict=found["verdict"].mask(matched),
     )[columns]
 
 
-def _judged(cells: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+def _judged(cells: pd.DataFrame, filters: Filters) -> pd.DataFrame:
     answered = cells.loc[_states(cells) != "failed", ["trace_id", "dimension", "judge_model"]]
-    return answered.assign(split=_splits(answered["trace_id"], selection)).reset_index(drop=True)
+    return answered.assign(split=_splits(answered["trace_id"], filters)).reset_index(drop=True)
 
 
 def _rationales(cells: pd.DataFrame, rationales: pd.DataFrame) -> pd.DataFrame:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 from sqlalchemy import Connection, Engine, Select, Table, func, select
 
 from tracejury.ingest.gaps import GAPS
 from tracejury.ingest.store import marked_traces, read_transaction, schema
+from tracejury.judging.records import FAILED_STATES
+from tracejury.judging.runs.run_owner import is_alive, silent_s
 from tracejury.judging.store import tables
+from tracejury.judging.store.backup import FOLDER as FOLDER
+from tracejury.judging.store.backup import back_up
 from tracejury.judging.store.judge_models import is_own_word
-
-ALIVE_S = 120  # seconds since its last sign within which a worker counts as alive
-FOLDER = "backups"
-_FAILED = ("unparsable", "too_long", "refused", "error")
+from tracejury.judging.store.workspace import WorkspaceError
 
 
 class BackupError(Exception):
@@ -28,12 +28,11 @@ class BackupError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class RunHealth:
-    """A run that is not finished. `is_alive`: a worker gave a sign within `ALIVE_S`; None while none has it."""
+    """A run that is not finished. `is_alive`: the process that owns it is at work; None while none owns it."""
 
     run_key: int
     name: str
     status: str
-    worker: str | None
     seen_s: float | None
     is_alive: bool | None
 
@@ -55,8 +54,8 @@ class Health:
     errors: tuple[tuple[str, str, str], ...]
 
 
-def health(engine: Engine, *, now: int) -> Health:
-    """The state of the workspace at `now` (UTC microseconds)."""
+def health(engine: Engine) -> Health:
+    """The state of the workspace."""
     file = database_file(engine)
     log = None if file is None else file.with_name(f"{file.name}-wal")
     with read_transaction(engine) as connection:
@@ -67,7 +66,7 @@ def health(engine: Engine, *, now: int) -> Health:
             traces=_count(connection, schema.trace.c.trace_key),
             unread=len(marked_traces(connection, *GAPS)),
             labels=_count(connection, tables.error_label.c.row_key) + _count(connection, tables.score_label.c.row_key),
-            runs=tuple(_runs(connection, now)),
+            runs=tuple(_runs(connection)),
             errors=tuple(_errors(connection)),
         )
 
@@ -86,15 +85,10 @@ def backup(engine: Engine, folder: Path) -> Path:
     if database_file(engine) is None:
         raise BackupError(f"the database is on a {engine.dialect.name} server: back it up with its own tools")
     target = folder / f"tracejury-{datetime.now(UTC):%Y%m%d-%H%M%S}-{time.monotonic_ns() % 1_000_000:06d}.db"
-    partial = target.with_suffix(".partial")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            _copy(engine, partial)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
-    except (OSError, sqlite3.Error) as error:
+        back_up(engine, target)
+    except (OSError, WorkspaceError) as error:
         raise BackupError(f"the backup could not be written to {folder}: {error}") from error
     return target
 
@@ -102,20 +96,6 @@ def backup(engine: Engine, folder: Path) -> Path:
 def backups(folder: Path) -> list[Path]:
     """The backups there are, newest first."""
     return sorted(folder.glob("tracejury-*.db"), reverse=True)
-
-
-def _copy(engine: Engine, target: Path) -> None:
-    copy = sqlite3.connect(target)
-    raw = engine.raw_connection()
-    try:
-        cast("sqlite3.Connection", raw.driver_connection).backup(copy)
-        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
-        answer = copy.execute("PRAGMA quick_check").fetchone()
-    finally:
-        raw.close()
-        copy.close()
-    if answer is None or answer[0] != "ok":
-        raise sqlite3.DatabaseError(f"the copy is damaged: {answer}")
 
 
 def label_rows(connection: Connection) -> pd.DataFrame:
@@ -136,28 +116,28 @@ def _count(connection: Connection, key: object) -> int:
     return int(connection.scalar(select(func.count(key))) or 0)  # type: ignore[arg-type]
 
 
-def _runs(connection: Connection, now: int) -> list[RunHealth]:
+def _runs(connection: Connection) -> list[RunHealth]:
     run = tables.run
     rows = connection.execute(
-        select(run).where(run.c.status.in_(("queued", "running", "paused"))).order_by(run.c.run_key)
+        select(run).where(run.c.status.not_in(("done", "cancelled"))).order_by(run.c.run_key)
     ).all()
-    found = []
-    for row in rows:
-        seen = None if row.heartbeat_at is None else (now - row.heartbeat_at) / 1_000_000
-        is_alive = None if row.worker is None else seen is not None and seen <= ALIVE_S
-        found.append(
-            RunHealth(
-                run_key=row.run_key, name=row.name, status=row.status, worker=row.worker, seen_s=seen, is_alive=is_alive
-            )
+    return [
+        RunHealth(
+            run_key=row.run_key,
+            name=row.name,
+            status=row.status,
+            seen_s=None if row.heartbeat_at is None else silent_s(connection, row),
+            is_alive=None if row.owner is None else is_alive(connection, row),
         )
-    return found
+        for row in rows
+    ]
 
 
 def _errors(connection: Connection, most: int = 20) -> list[tuple[str, str, str]]:
     cell = tables.cell
     rows = connection.execute(
         select(cell.c.rubric, cell.c.trace_id, cell.c.reason, cell.c.state)
-        .where(cell.c.state.in_(_FAILED), is_own_word())
+        .where(cell.c.state.in_(FAILED_STATES), is_own_word())
         .order_by(cell.c.finished_at.desc())
         .limit(most)
     ).all()

@@ -18,7 +18,8 @@ from tracejury.judging.agreement.ceiling import ANY, PERSON_PAIRS
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.matching.rule import KnownTexts, TextLikeness, assign, error_text, finding_text, signs_of
 from tracejury.judging.records import DIMENSIONS, Citation, ErrorLabel, Finding
-from tracejury.judging.reports.frames import Selection, chosen_traces, split_of, submitted
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import chosen_traces, split_of, submitted
 from tracejury.judging.store import tables
 from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision, newest_rows, read_revision
@@ -27,12 +28,12 @@ from tracejury.judging.store.spans import parents_by_trace
 Parents = Mapping[str, str | None]
 
 
-def person_pairs(connection: Connection, selection: Selection) -> pd.DataFrame:
+def person_pairs(connection: Connection, filters: Filters) -> pd.DataFrame:
     """Every error of a person under every other who submitted the same trace, by dimension and under `any`.
 
-    Blind labels of the first occasion only, whatever the selection takes else; the adjudicated gold is nobody's.
+    Blind labels of the first occasion only, whatever the filters takes else; the adjudicated gold is nobody's.
     """
-    by_trace = {trace: people for trace, people in _submitted(connection, selection).items() if len(people) > 1}
+    by_trace = {trace: people for trace, people in _submitted(connection, filters).items() if len(people) > 1}
     errors = _errors(connection, by_trace)
     rows: list[dict[str, Any]] = []
     if errors:
@@ -45,7 +46,7 @@ def person_pairs(connection: Connection, selection: Selection) -> pd.DataFrame:
                 about = {"author": author, "other": other, "reviewers": len(people)}
                 rows += [{**about, **row} for row in _rows(ours, _judged(ours, theirs, parents, likeness))]
     found = pd.DataFrame(rows, columns=list(PERSON_PAIRS))
-    return found.assign(split=[split_of(trace_id, selection) for trace_id in found["trace_id"]])
+    return found.assign(split=[split_of(trace_id, filters) for trace_id in found["trace_id"]])
 
 
 def person_revision(connection: Connection) -> Revision:
@@ -64,13 +65,11 @@ def as_finding(error: ErrorLabel) -> Finding:
     )
 
 
-def _submitted(connection: Connection, selection: Selection) -> dict[str, list[str]]:
+def _submitted(connection: Connection, filters: Filters) -> dict[str, list[str]]:
     nobody = gold_names(connection)
-    kept = chosen_traces(connection, selection)
-    if selection.only_split:
-        kept &= set(selection.splits)
+    kept = chosen_traces(connection, filters)
     people: dict[str, list[str]] = defaultdict(list)
-    for annotator, trace_id in sorted(submitted(connection, selection.guideline)):
+    for annotator, trace_id in sorted(submitted(connection, filters.guideline)):
         if annotator not in nobody and trace_id in kept:
             people[trace_id].append(annotator)
     return {trace_id: sorted(found) for trace_id, found in people.items()}

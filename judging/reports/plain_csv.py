@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -152,7 +153,7 @@ def _decoded(data: bytes, file: str) -> str:
 
 def _header(text: str, name: InputName, file: str) -> tuple[list[str], str]:
     """Column names of the first line, and what delimits them: the delimiter that finds the most needed columns."""
-    first = next(line for line in text.splitlines() if line.strip())
+    first = next(line for line in re.split(r"\r\n|\r|\n", text) if line.strip())
     read = {sign: [cell.strip() for cell in next(csv.reader([first], delimiter=sign))] for sign in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda sign: len(set(read[sign]) & set(COLUMNS[name])))
     header = read[delimiter]
@@ -164,7 +165,7 @@ def _header(text: str, name: InputName, file: str) -> tuple[list[str], str]:
         )
     doubled = sorted({column for column in header if header.count(column) > 1})
     if doubled:
-        raise CsvError(f"{file}, line 1: the column {doubled[0]!r} stands twice; keep one")
+        raise CsvError(f"{file}, line 1: the column {doubled[0]!r} appears twice; keep one")
     return header, delimiter
 
 

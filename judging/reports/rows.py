@@ -67,7 +67,7 @@ FINDINGS: Final[Types] = {
 }
 """`cites` as the judge wrote them, `span_ids` the spans that they resolve to (None: no span of the trace)."""
 MATCHES: Final[Types] = {
-    "label_id": "str",
+    **dict.fromkeys(("trace_id", "label_id"), "str"),
     **dict.fromkeys(("finding_id", "verdict_id"), "int64"),
     "status": "str",
     "localized": "bool",
@@ -144,14 +144,14 @@ def review_rows(connection: Connection) -> pd.DataFrame:
 def verdict_rows(connection: Connection) -> pd.DataFrame:
     """Give one row a finished cell: verdicts, and failures, which have no score."""
     cell = tables.cell
-    asked = ("trace_id", "rubric", "judge_version", "repeat", "state", "score", "criteria", "rationale", "reason",
+    columns = ("trace_id", "rubric", "judge_version", "repeat", "state", "score", "criteria", "rationale", "reason",
              "prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd", "latency_s")  # fmt: skip
     names = version_names(connection)
-    rows = connection.execute(_finished(select(cell.c.cell_key, cell.c.run_key, *(cell.c[name] for name in asked))))
+    rows = connection.execute(_finished(select(cell.c.cell_key, cell.c.run_key, *(cell.c[name] for name in columns))))
     return _frame(
         [
             {
-                **{name: getattr(row, name) for name in asked},
+                **{name: getattr(row, name) for name in columns},
                 "verdict_id": row.cell_key,
                 "run": row.run_key,
                 "judge_model": names[row.judge_version].judge_model,
@@ -169,7 +169,7 @@ def finding_rows(connection: Connection) -> pd.DataFrame:
     asked = (cell.c.cell_key, cell.c.trace_id, cell.c.rubric, cell.c.repeat, cell.c.judge_version)
     rows = connection.execute(_finished(select(*asked))).all()
     by_key = {row.cell_key: row for row in rows}
-    found = findings_of(connection, list(by_key))
+    findings = findings_of(connection, list(by_key))
     return _frame(
         [
             {
@@ -185,7 +185,7 @@ def finding_rows(connection: Connection) -> pd.DataFrame:
                 "cites": [citation.cite for citation in one.citations],
                 "span_ids": [citation.span_id for citation in one.citations],
             }
-            for key, of_cell in found.items()
+            for key, of_cell in findings.items()
             for finding_id, one in of_cell
         ],
         FINDINGS,
@@ -194,9 +194,12 @@ def finding_rows(connection: Connection) -> pd.DataFrame:
 
 def match_rows(connection: Connection) -> pd.DataFrame:
     """Give one row an error and a finding that stand as proposed, confirmed or rejected."""
+    cell = tables.cell
+    trace_of = dict(connection.execute(select(cell.c.cell_key, cell.c.trace_id)).tuples().all())
     rows = [
         {
-            "label_id": one.label_id, "finding_id": one.finding_key, "verdict_id": one.cell_key, "status": one.status,
+            "trace_id": trace_of[one.cell_key], "label_id": one.label_id,
+            "finding_id": one.finding_key, "verdict_id": one.cell_key, "status": one.status,
             "localized": one.localized, "confidence": one.confidence, "author": one.author,
             "reasons": list(one.reasons),
         }

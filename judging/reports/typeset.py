@@ -54,17 +54,17 @@ def typeset(frame: pd.DataFrame, table: Table, made_from: Mapping[str, Json] | N
     has_interval = joined.apply(lambda cells: cells.str.contains(r"\[.*, .*\]")).any(axis=None)
     same = _constant(joined)
     zero = [name for name in _LEFT_OUT if name in joined.columns and len(joined) and (joined[name] == "0").all()]
-    kept = joined.drop(columns=[*same, *zero, *_empty(joined)])
+    shown = joined.drop(columns=[*same, *zero, *_empty(joined)])
     numbers = set(numeric_columns(frame))
-    right = [name for name in kept.columns if name.removesuffix("_pct") in numbers or name.endswith(_BOUNDS)]
-    if "metric" in kept.columns:
-        kept["metric"] = kept["metric"].map(words)
-    if "reason" in kept.columns:
-        kept["reason"] = kept.pop("reason").map(_reason_in_words)
-    heads = {name: words(name) for name in map(str, kept.columns)}
+    right = [name for name in shown.columns if name.removesuffix("_pct") in numbers or name.endswith(_BOUNDS)]
+    if "metric" in shown.columns:
+        shown["metric"] = shown["metric"].map(words)
+    if "reason" in shown.columns:
+        shown["reason"] = shown.pop("reason").map(_reason_in_words)
+    heads = {name: words(name) for name in map(str, shown.columns)}
     return Typeset(
         title=table.title,
-        cells=kept.rename(columns=heads),
+        cells=shown.rename(columns=heads),
         numeric=tuple(heads[name] for name in right),
         said="; ".join([*_paper(table), *_compared(made_from or {}, table), *_alike(same)]),
         notes=(
@@ -72,7 +72,7 @@ def typeset(frame: pd.DataFrame, table: Table, made_from: Mapping[str, Json] | N
             *_abbreviations(frame),
             *([f"{', '.join(map(words, zero)).capitalize()}: 0 in every row."] if zero else []),
             *_notes(
-                made_from or {}, table, has_interval=bool(has_interval), has_gap=len(kept) > 0 and "reason" in kept
+                made_from or {}, table, has_interval=bool(has_interval), has_gap=len(shown) > 0 and "reason" in shown
             ),
         ),
     )
@@ -129,13 +129,13 @@ def _compared(made_from: Mapping[str, Json], table: Table) -> list[str]:
     """Whose labels the judges are compared with, which sides with each other, and which matches count."""
     selection = made_from.get("selection")
     is_against = bool(made_from.get("reference")) and not _AGAINST_PEOPLE.isdisjoint(table.needs)
-    said = [f"reference: {made_from['reference']}"] if is_against else []
+    notes = [f"reference: {made_from['reference']}"] if is_against else []
     sides = made_from.get("compared")
     if isinstance(sides, Sequence) and table.name in COMPARED:
-        said.append(f"left: {sides[0]}; right: {sides[1]}")
+        notes.append(f"left: {sides[0]}; right: {sides[1]}")
     if isinstance(selection, Mapping) and {"error_pairs", "findings"} & {*table.needs}:
-        said.append("matches: confirmed" if selection["matches"] == "confirmed" else "matches: proposed and confirmed")
-    return said
+        notes.append("matches: confirmed" if selection["matches"] == "confirmed" else "matches: proposed and confirmed")
+    return notes
 
 
 def _constant(cells: pd.DataFrame) -> dict[str, str]:

@@ -14,15 +14,16 @@ from tracejury.judging.judges.model import Prices
 from tracejury.judging.judges.prompt import build_prompt
 from tracejury.judging.judges.rubric import Rubric
 from tracejury.judging.judges.trace_text import render_trace
-from tracejury.judging.runs.runner import ModelSetup, RunSpec
+from tracejury.judging.runs.run_spec import RunSpec
+from tracejury.judging.runs.runner import ModelSetup
 
 Way = Literal["naive", "deduplicated", "cached", "batch"]
 WAYS: tuple[Way, ...] = ("naive", "deduplicated", "cached", "batch")
 MEANING: Mapping[Way, str] = {
-    "naive": "the raw trace file in every call",
-    "deduplicated": "our text in every call, no cache",
-    "cached": "our text first, read from the provider's cache by all but the first call of a trace",
-    "batch": "our text through the provider's batch interface",
+    "naive": "raw trace file in every call",
+    "deduplicated": "judge's view in every call, no cache",
+    "cached": "judge's view first, read from the provider's cache after the first call of a trace",
+    "batch": "judge's view through the provider's batch interface",
 }
 ANSWER_TOKENS = 700  # assumed of each answer
 CACHE_LEAST = 1_024  # tokens: shorter prefixes are not cached by any provider

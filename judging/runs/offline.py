@@ -43,11 +43,13 @@ def judge_all(
     dimensions: Sequence[Dimension] = DIMENSIONS,
     author: str = "command",
     progress: Progress | None = None,
+    is_dry: bool = False,
 ) -> dict[str, object]:
     """Judge `traces` (default: all) offline under `dimensions`; one transaction a trace.
 
-    Returns `{"run", "model", "traces", "cells", "states", "findings", "skipped", "cost_usd"}`; `skipped` counts
-    cells that this very version of the checks had judged before, on the same content.
+    Returns `{"run", "model", "traces", "to_judge", "cells", "states", "findings", "skipped", "cost_usd"}`; `skipped`
+    counts cells that this very version of the checks had judged before, on the same content. A dry run (`is_dry`)
+    counts what is to be judged, and judges and writes nothing.
     """
     versions = judge_versions(dimensions)
     with read_transaction(engine) as connection:
@@ -56,10 +58,12 @@ def judge_all(
         digests = trace_digests(connection)
     todo = {t: [d for d in dimensions if (versions[d].version, t, digests.get(t)) not in done] for t in wanted}
     todo = {trace_id: missing for trace_id, missing in todo.items() if missing}
+    to_judge = sum(len(missing) for missing in todo.values())
     states: Counter[str] = Counter()
     findings = 0
-    run_key = _new_run(engine, versions, author) if todo else None
-    for number, (trace_id, missing) in enumerate(todo.items()):
+    work = {} if is_dry else todo
+    run_key = _new_run(engine, versions, author) if work else None
+    for number, (trace_id, missing) in enumerate(work.items()):
         with read_transaction(engine) as connection:
             trace = load(connection, trace_id, with_logs=False)
         verdicts = _verdicts(trace, missing)
@@ -69,7 +73,7 @@ def judge_all(
         states.update(verdict.state for verdict in verdicts)
         findings += sum(len(verdict.findings) for verdict in verdicts if isinstance(verdict, Verdict))
         if progress is not None:
-            progress(number + 1, len(todo))
+            progress(number + 1, len(work))
     if run_key is not None:
         with write_transaction(engine) as connection:
             set_run_status(connection, run_key, "done")
@@ -77,10 +81,11 @@ def judge_all(
         "run": run_key,
         "model": MODEL,
         "traces": len(wanted),
+        "to_judge": to_judge,
         "cells": sum(states.values()),
         "states": dict(states),
         "findings": findings,
-        "skipped": len(wanted) * len(dimensions) - sum(len(missing) for missing in todo.values()),
+        "skipped": len(wanted) * len(dimensions) - to_judge,
         "cost_usd": 0.0,
     }
 
@@ -125,7 +130,6 @@ def _keep(
         connection,
         run_key,
         [(versions[v.rubric].version, v.rubric, v.trace_id, 0) for v in verdicts],
-        state="running",
     )
     for verdict in verdicts:
         key = connection.scalar(

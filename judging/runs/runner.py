@@ -1,8 +1,7 @@
 """The grid judges x traces x repeats: claims cells, calls models at the right pace, keeps every paid reply.
 
-The runner knows no database: it works on a `RunStore` (`run_store.py` is the real one). A reply is
-stored the moment it arrives, before it is read; a cell ends in exactly one state; a killed run goes on where it
-stopped, and what was answered before is replayed from the store, never asked for again.
+A reply is stored the moment it arrives, before it is read; a cell ends in exactly one state; a killed run goes on
+where it stopped, and what was answered before is replayed from the store, never asked for again.
 """
 
 from __future__ import annotations
@@ -13,240 +12,30 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import orjson
 
-from tracejury.ingest.trace import Json, Trace
+from tracejury.ingest.trace import Trace
 from tracejury.judging.judges.evidence import Finder
 from tracejury.judging.judges.judge import Judge, Limit, ModelCapabilities, judge_spans, judge_trace
-from tracejury.judging.judges.jury import Rule
-from tracejury.judging.judges.limits import BatchedWriter, Budget, RateLimiter, StopRunError
+from tracejury.judging.judges.limits import BatchedWriter, Budget, OutOfBudgetError, RateLimiter, StopRunError
 from tracejury.judging.judges.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
-from tracejury.judging.judges.prompt import Order, Prompts, build_prompt
+from tracejury.judging.judges.prompt import Prompts, build_prompt
 from tracejury.judging.judges.rubric import AgentDescription, Rubric, agent_for
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.records import Call, Failure, Verdict
+from tracejury.judging.runs.run_owner import HEARTBEAT_S, RunTakenError
+from tracejury.judging.runs.run_spec import STOPPED, RunSpec, RunStatus
+from tracejury.judging.runs.run_store import Cell, Ended, Paid, RunStore, Sending, StoredReply, Unanswered
 
 T = TypeVar("T")
-Mode = Literal["trace", "span", "jury"]
-RunStatus = Literal["queued", "running", "paused", "cancelled", "done"]
-
 ANSWER_TOKENS = 4_000  # kept for an answer where max_tokens is not set: for context, pace and (at least) budget
 ASKED_BEFORE = "sent before without a known answer, perhaps paid; not sent again, as the run was told"
-LEASE_S = 60.0
-HEARTBEAT_S = 2.0
+LOST_AFTER_S = 30.0  # on top of the time that a call may take: then an earlier owner's request has no answer
 BATCH_CELLS = 400  # in one provider batch
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSpec:
-    """What a run is to do; stored with it as JSON. Parameters are sent only when set.
-
-    `agent` names the description given to the judges: `auto` (chosen by the trace), `none`, or a name.
-    `attempts` are calls tried for one reply; `give_up_after` cells in a row that end as errors stop the run.
-    `use_cache` takes replies of earlier runs to the same request; without `ask_again` a request whose answer is
-    unknown (and perhaps paid) is not sent again: its cell is an error. `prices` by model override public ones.
-    `jury_rule` makes one score of those of a jury's models. Without `reasoning` judges are not shown what the model
-    of the trace thought.
-    """
-
-    rubrics: tuple[str, ...]
-    models: tuple[str, ...]
-    repeats: int = 1
-    mode: Mode = "trace"
-    jury_rule: Rule = "majority"
-    order: Order = "cache"
-    agent: str = "auto"
-    parameters: Mapping[str, Json] = field(default_factory=dict)
-    api_base: str | None = None
-    timeout_s: float = 600.0
-    concurrency: int = 8
-    rpm: int | None = None
-    tpm: int | None = None
-    budget_usd: float | None = None
-    batch: bool = False
-    use_cache: bool = True
-    ask_again: bool = True
-    reasoning: bool = True
-    prices: Mapping[str, Prices] = field(default_factory=dict)
-    repairs: bool = True
-    attempts: int = 6
-    backoff_s: float = 1.0
-    give_up_after: int = 20
-
-    def __post_init__(self) -> None:
-        if not self.rubrics or not self.models:
-            raise ValueError("a run needs at least one judge and one model")
-        if self.mode == "jury" and len(set(self.models)) < 2:
-            raise ValueError("a jury needs two models or more")
-        if self.mode != "jury" and len(self.models) > 1:
-            raise ValueError("several models judge together in mode 'jury' only")
-        for name in ("repeats", "concurrency", "attempts", "rpm", "tpm", "give_up_after"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be 1 or more, not {value}")
-        foreign = [name for name in self.prices if name not in self.models]
-        if foreign:
-            raise ValueError(f"a price for {', '.join(foreign)}, which is no model of this run")
-        if self.budget_usd is not None and self.budget_usd < 0:
-            raise ValueError(f"a budget cannot be negative: {self.budget_usd}")
-        if self.batch and self.mode == "span":
-            raise ValueError("the batch interface answers after hours: it cannot go span by span")
-
-    def to_json(self) -> dict[str, Json]:
-        content: dict[str, Json] = orjson.loads(orjson.dumps(asdict(self)))
-        return content
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> RunSpec:
-        prices = {model: Prices(**each) for model, each in content.get("prices", {}).items()}
-        listed = {name: tuple(content[name]) for name in ("rubrics", "models")}
-        return cls(**{**content, **listed, "prices": prices})
-
-
-def model_names(text: str) -> tuple[str, ...]:
-    """The models of a list with commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-class Cell(NamedTuple):
-    """One judgement to make. `key` is the store's."""
-
-    key: int
-    rubric: str
-    model: str
-    trace_id: str
-    repeat: int
-
-
-class Paid(NamedTuple):
-    """A reply as it came, and to which request."""
-
-    cell: Cell
-    request_hash: str
-    reply: ModelReply
-
-
-class Ended(NamedTuple):
-    """A cell with its outcome."""
-
-    cell: Cell
-    outcome: Verdict | Failure
-
-
-class StoredReply(NamedTuple):
-    """A reply from the store; `is_own` says that this very cell paid for it."""
-
-    reply: ModelReply
-    is_own: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sending:
-    """A request about to be sent. `most_usd` is the most it can cost, None where no price is known."""
-
-    cell: Cell
-    request_hash: str
-    most_usd: float | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unanswered:
-    """Requests sent whose answer is unknown: the worker or the connection ended, or the time ran out.
-
-    `most_usd` is the most that they can have cost, None where a price is unknown.
-    """
-
-    requests: int
-    most_usd: float | None
-
-
-class RunStore(Protocol):
-    """Where a run lives. Every method is one transaction; they are called from one thread, one at a time."""
-
-    def reclaim_own_cells(self) -> None:
-        """Before the first claim: give back cells that an earlier start of this very worker could not release."""
-
-    def begin(self, *, resumes: bool) -> RunStatus:
-        """Say that the run is worked on, unless it has ended meanwhile; returns where it stands.
-
-        What a person has paused or cancelled stays so, unless this start `resumes` it.
-        """
-
-    def claim(self) -> Sequence[Cell]:
-        """Take all waiting cells of one trace and one model; empty when none waits now.
-
-        Cells that a provider's batch is still to answer are left alone, whoever handed it in.
-        """
-
-    def unfinished(self) -> int:
-        """Cells without an outcome, held by anyone or by no one."""
-
-    def release(self, keys: Sequence[int]) -> None:
-        """Give cells back unjudged."""
-
-    def may_have_reply(self, cell: Cell, request_hash: str) -> bool:
-        """Whether to look for a reply at all; answers at once, from memory, on any thread."""
-
-    def reply(self, cell: Cell, request_hash: str, *, from_others: bool) -> StoredReply | None:
-        """A stored reply to this very request: of this cell, else (`from_others`) of a judged cell of this repeat."""
-
-    def note_sent(self, sendings: Sequence[Sending]) -> Sequence[None]:
-        """Record requests before they go out: what is sent and never answered stays visible."""
-
-    def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
-        """Record that no reply came: refused by the provider, or (`is_unknown`) perhaps answered and paid."""
-
-    def is_unanswered(self, cell: Cell, request_hash: str) -> bool:
-        """Whether this very request was sent before and its answer is unknown; from memory, on any thread."""
-
-    def unanswered(self) -> Unanswered:
-        """All requests of this run whose answer is unknown."""
-
-    def keep_replies(self, paid: Sequence[Paid]) -> Sequence[None]:
-        """Store paid replies, durably, before anything is done with them."""
-
-    def book(self, model: str, *, gap_s: float) -> float:
-        """Book the run's next free moment for a call that fills `gap_s` of it; returns the seconds until then."""
-
-    def hold(self, model: str, seconds: float) -> None:
-        """Let no process of the run book a moment before so many seconds have passed."""
-
-    def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
-        """Store outcomes; False of each cell that another worker has taken over."""
-
-    def spent_usd(self) -> float:
-        """What all replies of this run have cost, as far as known."""
-
-    def states(self) -> Mapping[str, int]:
-        """Cells by state."""
-
-    def heartbeat(self) -> RunStatus:
-        """Say that this worker lives, keep its cells, and learn what the run is wanted to do."""
-
-    def end(self, status: RunStatus, message: str = "", *, is_wish: bool = False) -> RunStatus:
-        """Say how this worker's part ended; returns how the run now stands: done where no cell is left, whoever
-        judged the last one. Where it ended by a person's wish (`is_wish`) that was taken back, the run goes on.
-        """
-
-    def trace(self, trace_id: str) -> Trace: ...
-
-    def open_batches(self) -> Sequence[tuple[str, str]]:
-        """Provider batches handed in, not collected, and waited for by no living worker: (model, batch id)."""
-
-    def note_batch(self, model: str, batch_id: str, sendings: Sequence[Sending]) -> None:
-        """Record a batch and which requests went in it."""
-
-    def collect(self, batch_id: str, paid: Sequence[Paid]) -> bool:
-        """Store all replies of a batch, durably and once; False where another worker has done so.
-
-        What the batch was to answer and did not was not paid.
-        """
-
-    def cell(self, key: int) -> Cell: ...
 
 
 class BatchModel(Protocol):
@@ -291,7 +80,7 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """How a run, or this worker's part of it, ended."""
+    """How a run, or this process's part of it, ended."""
 
     status: RunStatus
     message: str
@@ -301,7 +90,7 @@ class Summary:
     judged: int
     unanswered: Unanswered
     failures: tuple[tuple[Cell, str, str], ...] = ()
-    """Cells that this worker saw fail: (cell, state, reason)."""
+    """Cells that this process saw fail: (cell, state, reason)."""
 
 
 def request_hash(model: str, request: ModelRequest) -> str:
@@ -328,7 +117,10 @@ class _Group:
 
 
 class Runner:
-    """Works on one run until no cell waits, or something stops it."""
+    """Works on one run until no cell waits, or something stops it.
+
+    `before_end` is called before the run is given back: what is to be made of its verdicts.
+    """
 
     def __init__(
         self,
@@ -343,16 +135,17 @@ class Runner:
         batch_poll_s: float = 30.0,
         batch_cells: int = BATCH_CELLS,
         resumes: bool = True,
+        before_end: Callable[[], object] | None = None,
     ) -> None:
         check_spec(spec, rubrics=rubrics, models=models, agents=agents)
         self.spec, self.store = spec, store
         self.rubrics, self.models, self.agents = rubrics, models, agents
         self.progress, self.poll_s, self.batch_poll_s = progress, poll_s, batch_poll_s
-        self.batch_cells, self.resumes = batch_cells, resumes
-        self._paces = {name: self._pace(name) for name in spec.models}
+        self.batch_cells, self.resumes, self.before_end = batch_cells, resumes, before_end
+        self._limiters = {name: self._limiter() for name in spec.models}
         self._send = BatchedWriter[Sending, None](lambda sendings: self._in_store(self.store.note_sent, sendings))
         self._keep = BatchedWriter[Paid, None](lambda paid: self._in_store(self.store.keep_replies, paid))
-        self._store_outcome = BatchedWriter[Ended, bool](lambda ended: self._in_store(self.store.finish, ended))
+        self._store_outcome = BatchedWriter[Ended, None](lambda ended: self._in_store(self.store.finish, ended))
         self._judges: dict[tuple[str, str], Judge] = {}
         self._counts: dict[tuple[int, bytes], int] = {}
         self._ready: deque[tuple[_Group, Cell]] = deque()
@@ -370,45 +163,55 @@ class Runner:
         self._stop = self._stop or ("paused", message)
 
     async def run(self) -> Summary:
-        """Judge until no cell is left, the run is paused or cancelled, or a `StopRunError` ends it."""
+        """Judge until no cell is left, the run is paused or cancelled, or a `StopRunError` ends it.
+
+        Raises `RunHeldError` where another process owns the run, `RunTakenError` where one has taken it over.
+        """
         self._started = time.monotonic()
-        await self._in_store(self.store.reclaim_own_cells)
+        try:
+            status = await self._in_store(partial(self.store.take, resumes=self.resumes))
+            await self._begin()
+            if status != "running":
+                return await self._summary(status, "")
+            await self._work()
+            return await self._close()
+        finally:
+            self.store.leave()
+            self._thread.shutdown()
+
+    async def _begin(self) -> None:
         unanswered = await self._in_store(self.store.unanswered)
         spent = await self._in_store(self.store.spent_usd)
         self._budget = Budget(self.spec.budget_usd, spent, unanswered.most_usd or 0.0)
         self._states = Counter(await self._in_store(self.store.states))
-        self._heed(await self._in_store(partial(self.store.begin, resumes=self.resumes)))
+
+    async def _work(self) -> None:
+        """Judge; whatever stops it stands in `_stop`, and a fault in `_fault`."""
         heart = asyncio.create_task(self._heart())
         try:
             await (self._by_batches() if self.spec.batch else self._by_calls())
         except StopRunError as stop:
-            self._stop = self._stop or ("paused", str(stop))
+            self._stop_for(stop)
+        except Exception as fault:
+            self._fail(fault)
         finally:
             heart.cancel()
             await asyncio.gather(heart, return_exceptions=True)
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            summary = await self._close()
-            self._thread.shutdown()
-        if self._fault is not None:
-            raise self._fault
-        return summary
 
-    def _pace(self, model: str) -> RateLimiter:
-        """The pace of a model's calls: booked in the store, since other processes may work on the same run."""
-        rpm, tpm = self.spec.rpm, self.spec.tpm
+    def _stop_for(self, stop: StopRunError) -> None:
+        self._stop = self._stop or ("out of budget" if isinstance(stop, OutOfBudgetError) else "paused", str(stop))
 
-        async def book(tokens: int) -> float:
-            gaps = (0.0 if rpm is None else 60.0 / rpm, 0.0 if tpm is None else tokens * 60.0 / tpm)
-            return await self._in_store(lambda: self.store.book(model, gap_s=max(gaps)))
+    def _fail(self, fault: BaseException) -> None:
+        """A fault of the store or of ours ends the run: it is paused, and `run` raises the fault."""
+        self._fault = self._fault or fault
+        self._stop = self._stop or ("paused", f"{type(fault).__name__}: {fault}")
 
-        async def hold(seconds: float) -> None:
-            await self._in_store(self.store.hold, model, seconds)
-
-        limited = rpm is not None or tpm is not None
+    def _limiter(self) -> RateLimiter:
         return RateLimiter(
             backoff_s=self.spec.backoff_s,
-            book=book if limited else None,
-            hold=hold if limited else None,
+            rpm=self.spec.rpm,
+            tpm=self.spec.tpm,
             stopping=lambda: self._stop is not None,
         )
 
@@ -448,13 +251,15 @@ class Runner:
         return list(by_rubric.values())
 
     async def _wait_for_more(self) -> bool:
-        """Wait for a task, or for cells that other workers hold (a dead one's come back); False when all is done."""
+        """Wait for a task, or for answers to an earlier owner's batch or requests; False when all is done."""
         if self._tasks:
             await self._any_task()
             return True
-        if await self._in_store(self.store.unfinished) == 0:
+        if not await self._in_store(self.store.is_unfinished):
             return False
         if not await self._collect_left():
+            after_s = self.spec.timeout_s + LOST_AFTER_S
+            await self._in_store(partial(self.store.lose_requests, after_s=after_s))
             await asyncio.sleep(self.poll_s)
         return True
 
@@ -467,12 +272,11 @@ class Runner:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """A task that raises could not reach the store: the run stops, and `run` raises the same."""
+        """A task that raises could not reach the store, or no longer owns the run."""
         self._tasks.discard(task)
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
-            self._fault = self._fault or fault
-            self._stop = self._stop or ("paused", f"{type(fault).__name__}: {fault}")
+            self._fail(fault)
 
     def _follow(self, group: _Group) -> None:
         """The first reply of a group is there, so its prefix is cached: let the others go."""
@@ -528,9 +332,11 @@ class Runner:
         try:
             outcome = await self._outcome(group, cell)
         except StopRunError as stop:
-            self._stop = self._stop or ("paused", str(stop))
+            self._stop_for(stop)
             await self._in_store(self.store.release, [cell.key])
             return
+        except RunTakenError:
+            raise
         except Exception as error:  # the boundary: a fault in one cell never ends the run
             outcome = _unexpected(cell, error)
         finally:
@@ -616,9 +422,9 @@ class Runner:
 
     async def _called(self, group: _Group, cell: Cell, request: ModelRequest, key: str, tokens: int) -> ModelReply:
         """The model's reply, with retries for what may pass; `StopRunError` for what no call would escape."""
-        pace, most = self._paces[cell.model], self._highest_cost(group, tokens)
+        limiter, most = self._limiters[cell.model], self._highest_cost(group, tokens)
         for attempt in range(self.spec.attempts):
-            await pace.turn(tokens + self._answer_tokens())
+            await limiter.acquire(tokens + self._answer_tokens())
             await self._send(Sending(cell=cell, request_hash=key, most_usd=most))
             self._calls_in_flight += 1
             try:
@@ -630,7 +436,7 @@ class Runner:
                     raise StopRunError(f"{cell.model}: {error.message}") from error
                 if not isinstance(error, ModelError) or not self._is_tried_again(error, attempt):
                     raise
-                await pace.back_off(attempt, error)
+                await limiter.back_off(attempt, error)
             finally:
                 self._calls_in_flight -= 1
         raise AssertionError("attempts are at least 1")
@@ -648,9 +454,7 @@ class Runner:
         return error.kind in RETRIED and attempt + 1 < self.spec.attempts
 
     async def _finish(self, cell: Cell, outcome: Verdict | Failure) -> None:
-        kept = await asyncio.shield(self._store_outcome(Ended(cell, outcome)))
-        if not kept:
-            return
+        await asyncio.shield(self._store_outcome(Ended(cell, outcome)))
         self._judged += 1
         self._states[outcome.state] += 1
         self._states["pending"] -= 1
@@ -678,25 +482,57 @@ class Runner:
         )
 
     async def _heart(self) -> None:
-        """Keep this worker's cells its own, and stop when a person pauses or cancels the run."""
-        while True:
-            self._heed(await self._in_store(self.store.heartbeat))
-            await asyncio.sleep(HEARTBEAT_S)
+        """Give signs of life, and stop when a person pauses or cancels the run, or another process has it."""
+        try:
+            while True:
+                self._heed(await self._in_store(self.store.heartbeat))
+                await asyncio.sleep(HEARTBEAT_S)
+        except Exception as fault:
+            self._fail(fault)
 
     def _heed(self, wish: RunStatus) -> None:
         if wish in {"paused", "cancelled"} and self._stop is None:
             self._stop, self._is_wish = (wish, f"{wish} by a person"), True
 
     async def _close(self) -> Summary:
-        """Give back what was not judged, and say how it ended."""
+        """Give back what was not judged, and say how it ended; raises the fault that ended it."""
+        if isinstance(self._fault, RunTakenError):
+            raise self._fault
+        try:
+            summary = await self._given_back()
+        except Exception as error:
+            raise self._fault or error from error
+        if self._fault is not None:
+            raise self._fault
+        return summary
+
+    async def _given_back(self) -> Summary:
         rest = [cell.key for _, cell in self._ready]
         if rest:
             await self._in_store(self.store.release, rest)
+        is_whole = await self._before_end()
         wanted, message = self._stop or ("running", "")
-        status = await self._in_store(partial(self.store.end, wanted, message, is_wish=self._is_wish))
+        end = partial(self.store.end, wanted, message, is_wish=self._is_wish, is_whole=is_whole)
+        status = await self._in_store(end)
+        return await self._summary(status, message if status in STOPPED else "")
+
+    async def _before_end(self) -> bool:
+        """Whether that went well. What fails here pauses the run with its reason: started again, it is tried again."""
+        try:
+            if self.before_end is not None:
+                await self._in_store(self.before_end)
+        except Exception as error:
+            status, message = self._stop or ("paused", "")
+            after = f"its verdicts could not be put together: {type(error).__name__}: {error}"
+            self._stop = (status, f"{message}; {after}" if message else after)
+            self._fault = self._fault or error
+            return False
+        return True
+
+    async def _summary(self, status: RunStatus, message: str) -> Summary:
         return Summary(
             status=status,
-            message=message if status == wanted else "",
+            message=message,
             states=await self._in_store(self.store.states),
             spent_usd=await self._in_store(self.store.spent_usd),
             elapsed_s=time.monotonic() - self._started,
@@ -737,7 +573,7 @@ class Runner:
     # batches ----------------------------------------------------------------------------------------------------
 
     async def _by_batches(self) -> None:
-        """Collect batches that nobody waits for; hand in all cells that wait, and collect those."""
+        """Collect batches of earlier owners; hand in all cells that wait, and collect those."""
         while self._stop is None:
             if await self._collect_left():
                 continue
@@ -751,7 +587,7 @@ class Runner:
                 raise
 
     async def _collect_left(self) -> bool:
-        """Collect the batches of workers that are gone; whether there were any."""
+        """Collect the batches that an earlier owner handed in; whether there were any."""
         left = await self._in_store(self.store.open_batches)
         for model, batch_id in left:
             await self._collect(model, batch_id, {})
@@ -837,8 +673,8 @@ class Runner:
                 errors[name] = result
             else:
                 paid.append(Paid(await self._in_store(self.store.cell, int(key)), request_key, result))
-        if await self._in_store(self.store.collect, batch_id, paid):
-            self._budget.spent_usd += sum(one.reply.cost_usd or 0.0 for one in paid)
+        await self._in_store(self.store.collect, batch_id, paid)
+        self._budget.spent_usd += sum(one.reply.cost_usd or 0.0 for one in paid)
 
     async def _polled(self, batch: BatchModel, batch_id: str) -> Mapping[str, ModelReply | ModelError]:
         """The results of a batch once it has ended; none where it failed as a whole (its cells then fail).

@@ -162,7 +162,7 @@ def _store(
             )
             last = connection.scalar(newest)
             number = 0 if last is None else int(last) + 1
-        add_cells(connection, run_key, [(version, outcome.rubric, outcome.trace_id, number)], state="running")
+        add_cells(connection, run_key, [(version, outcome.rubric, outcome.trace_id, number)])
         key = connection.scalar(
             select(cell.c.cell_key).where(
                 cell.c.run_key == run_key,

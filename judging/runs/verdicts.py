@@ -15,7 +15,7 @@ from tracejury.ingest.parse import clean_text, json_text
 from tracejury.ingest.store import schema
 from tracejury.ingest.texts import compress, decompress
 from tracejury.ingest.trace import Json
-from tracejury.judging.records import Call, Citation, Failure, Finding, Verdict
+from tracejury.judging.records import ANSWERED_STATES, FAILED_STATES, Call, Citation, Failure, Finding, Verdict
 from tracejury.judging.store import tables
 
 _cell, _finding, _citation = tables.cell, tables.finding, tables.citation
@@ -104,9 +104,7 @@ def set_run_status(connection: Connection, run_key: int, status: str, message: s
     )
 
 
-def add_cells(
-    connection: Connection, run_key: int, cells: Iterable[tuple[str, str, str, int]], *, state: str = "pending"
-) -> int:
+def add_cells(connection: Connection, run_key: int, cells: Iterable[tuple[str, str, str, int]]) -> int:
     """Cells `(judge_version, rubric, trace_id, repeat)` that are not there yet; returns how many were new."""
     digests = trace_digests(connection)
     there = set(
@@ -122,7 +120,7 @@ def add_cells(
             "trace_id": trace_id,
             "trace_digest": digests.get(trace_id),
             "repeat": repeat,
-            "state": state,
+            "state": "pending",
             "attempts": 0,
         }
         for version, rubric, trace_id, repeat in cells
@@ -186,7 +184,7 @@ def to_outcome(row: Row[Any], findings: Iterable[tuple[int, Finding]]) -> Verdic
         latency_s=row.latency_s,
         attempts=row.attempts,
     )
-    if row.state in {"scored", "not_applicable"}:
+    if row.state in ANSWERED_STATES:
         return Verdict(
             rubric=row.rubric,
             trace_id=row.trace_id,
@@ -199,7 +197,7 @@ def to_outcome(row: Row[Any], findings: Iterable[tuple[int, Finding]]) -> Verdic
             reason=row.reason,
             notes=tuple(orjson.loads(row.notes or "[]")),
         )
-    if row.state in {"unparsable", "too_long", "refused", "error"}:
+    if row.state in FAILED_STATES:
         return Failure(rubric=row.rubric, trace_id=row.trace_id, state=row.state, reason=row.reason or "", call=call)
     return None
 

@@ -8,10 +8,9 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Integer, func, select
 
 from tracejury.judging.judges.jury import RULES, Rule
-from tracejury.judging.records import CELL_STATES, DIMENSIONS
+from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.store import tables
 
-ANSWERED = ("scored", "not_applicable")
 VERSION_SHOWN = 6  # characters of a version's hash that name it
 VERSION_MARK = " @"
 SCORES_ONLY: Final = "scores"
@@ -135,7 +134,7 @@ def later_runs(connection: Connection) -> list[tuple[str, int]]:
 def current_versions(connection: Connection) -> dict[tuple[str, str], str]:
     """By judge model and judge: the version that answered last, or failed last where none ever answered."""
     cell, version = tables.cell, tables.judge_version
-    answers = func.sum(cell.c.state.in_(ANSWERED).cast(Integer))
+    answers = func.sum(cell.c.state.in_(ANSWERED_STATES).cast(Integer))
     rows = connection.execute(
         select(version.c.judge_version, version.c.rubric, answers)
         .join(cell, cell.c.judge_version == version.c.judge_version)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
@@ -24,8 +25,12 @@ SHORTEST_PASSWORD = 10
 LONGEST_PASSWORD = 1000  # characters: hashing takes time by length
 
 WINDOW_S = 15 * 60
+DAY_S = 24 * 3600
 TRIES_BY_NAME = 8
+"""Wrong passwords of one name from one address (or known device) in a window, which doubles with every so many more."""
 TRIES_BY_ADDRESS = 40
+TRIES_ANYWHERE = 200
+"""Wrong passwords of one name from all addresses in a window: whoever guesses from many does not go on for ever."""
 _TRIED, _IN, _OUT = "sign-in tried", "signed in", "signed out"
 _EPOCH, _SCRIPTS = "epoch", "script_epoch"  # counters in `annotator.settings`
 _SECOND = 1_000_000
@@ -188,17 +193,20 @@ def hashed(password: str) -> str:
     return _hasher().hash(password)
 
 
-def sign_in(engine: Engine, name: str, password: str, *, address: str = "", now: int | None = None) -> Person | None:
+def sign_in(
+    engine: Engine, name: str, password: str, *, address: str = "", device: str = "", now: int | None = None
+) -> Person | None:
     """The person, or None for a wrong name or password: the two take the same time and sound the same.
 
+    `device` names a browser in which this person signed in before: what strangers tried elsewhere does not hold it up.
     The attempt is written down before the password is looked at, so that many at once cannot slip through.
     Raises `TooManyTriesError`.
     """
     at = time.time_ns() // 1000 if now is None else now
     name = name.strip()[:200]
     with write_transaction(engine) as connection:
-        _refuse_guessing(connection, name, address, at)
-        record(connection, who=name, what=_TRIED, subject=name, detail={"address": address}, at=at)
+        _refuse_guessing(connection, name, address, device, at)
+        record(connection, who=name, what=_TRIED, subject=name, detail=_from(address, device), at=at)
     with read_transaction(engine) as connection:
         row = _row(connection, name)
     usable = row is not None and row.kind == PERSON and row.active and row.password_hash is not None
@@ -214,7 +222,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str = "", now:
                 .where(_table.c.annotator == name, _table.c.password_hash == row.password_hash)
                 .values(password_hash=_hasher().hash(password))
             )
-        record(connection, who=name, what=_IN, subject=name, detail={"address": address}, at=at)
+        record(connection, who=name, what=_IN, subject=name, detail=_from(address, device), at=at)
         return person(connection, name)
 
 
@@ -229,41 +237,61 @@ def sign_out(engine: Engine, name: str) -> None:
 
 
 def script_epoch(connection: Connection, name: str) -> int:
-    """How often this person's tokens for scripts were taken back; 0 for somebody nobody knows yet."""
+    """How often this person's tokens for scripts were revoked; 0 for somebody nobody knows yet."""
     row = _row(connection, name)
     return 0 if row is None else int(orjson.loads(row.settings).get(_SCRIPTS, 0))
 
 
-def take_back_scripts(connection: Connection, name: str, *, by: str) -> None:
+def revoke_script_tokens(connection: Connection, name: str, *, by: str) -> None:
     """End every token for scripts that was made for this person."""
     ensure_annotator(connection, name)
     settings = _ended(_row(connection, name), _SCRIPTS)
     connection.execute(update(_table).where(_table.c.annotator == name).values(settings=settings))
-    record(connection, who=by, what="script tokens taken back", subject=name)
+    record(connection, who=by, what="script tokens revoked", subject=name)
 
 
-def _refuse_guessing(connection: Connection, name: str, address: str, now: int) -> None:
-    """By name and by address: tries since the last success within the window."""
+def _from(address: str, device: str) -> dict[str, str]:
+    return {"address": address, **({"device": device} if device else {})}
+
+
+def _refuse_guessing(connection: Connection, name: str, address: str, device: str, now: int) -> None:
+    """By name and address, by address, and by name: tries since the last success. A known device counts by itself."""
+    here = _tries(connection, name, {"device": device} if device else {"address": address}, now)
+    _refuse(here, TRIES_BY_NAME, now, window_s=WINDOW_S * 2 ** max(0, len(here) // TRIES_BY_NAME - 1))
+    if device:
+        return
+    _refuse(_tries(connection, None, {"address": address}, now) if address else [], TRIES_BY_ADDRESS, now)
+    _refuse(_tries(connection, name, {}, now), TRIES_ANYWHERE, now)
+
+
+def _refuse(tries: list[int], most: int, now: int, *, window_s: int = WINDOW_S) -> None:
+    """Raise when the last `most` of the tries stand within the window."""
+    if len(tries) < most:
+        return
+    wait = tries[-most] + min(window_s, DAY_S) * _SECOND - now
+    if wait > 0:
+        raise TooManyTriesError(max(1, wait // _SECOND))
+
+
+def _tries(connection: Connection, name: str | None, origin: Mapping[str, str], now: int) -> list[int]:
+    """When it was tried within a day: under this name (None: any) from this origin; a success takes its own away."""
+    times: list[tuple[str, int]] = []
+    for row in _attempts(connection, now):
+        what, subject, at, known = row.what, row.subject, row.created_at, orjson.loads(row.detail)
+        is_here = all(known.get(key, "") == value for key, value in origin.items())
+        if not is_here or (name is not None and subject != name) or ("device" in known and "device" not in origin):
+            continue
+        times = [one for one in times if one[0] != subject] if what == _IN else [*times, (subject, at)]
+    return [at for _, at in times]
+
+
+def _attempts(connection: Connection, now: int) -> Sequence[Row[str, str, str, int]]:
     table = tables.audit
-    rows = connection.execute(
+    return connection.execute(
         select(table.c.what, table.c.subject, table.c.detail, table.c.created_at)
-        .where(table.c.what.in_((_TRIED, _IN)), table.c.created_at > now - WINDOW_S * _SECOND)
+        .where(table.c.what.in_((_TRIED, _IN)), table.c.created_at > now - DAY_S * _SECOND)
         .order_by(table.c.row_key)
     ).all()
-    by_name: list[int] = []
-    by_address: list[int] = []
-    for row in rows:
-        from_here = bool(address) and orjson.loads(row.detail).get("address") == address
-        if row.what == _IN:
-            by_name = [] if row.subject == name else by_name
-            by_address = [] if from_here and row.subject == name else by_address
-            continue
-        by_name += [row.created_at] if row.subject == name else []
-        by_address += [row.created_at] if from_here else []
-    for tries, most in ((by_name, TRIES_BY_NAME), (by_address, TRIES_BY_ADDRESS)):
-        if len(tries) >= most:
-            wait = tries[-most] + WINDOW_S * _SECOND - now
-            raise TooManyTriesError(max(1, wait // _SECOND))
 
 
 @cache

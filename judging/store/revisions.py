@@ -14,12 +14,15 @@ from tracejury.ingest.store import schema
 from tracejury.judging.store import tables
 
 Revision = tuple[int, ...]
+REMOVED = "traces removed"
+"""What the audit log says when traces, perhaps with their labels, were taken out."""
 
 
 def newest_rows(*appended: Table) -> list[ColumnElement[int]]:
     """Of tables that are only appended to: the newest key of each, then when it was written, where they say so.
 
-    The time, since a restored backup that goes another way must not pass for what was there before.
+    The time, since a restored backup that goes another way must not pass for what was there before. Last how often
+    traces were removed: then rows are missing, and the newest may be the same.
     """
     keys = {table: next(iter(table.primary_key)) for table in appended}
     newest: list[ColumnElement[int]] = [largest(key) for key in keys.values()]
@@ -27,7 +30,8 @@ def newest_rows(*appended: Table) -> list[ColumnElement[int]]:
         if "created_at" in table.c:
             written = select(table.c.created_at).order_by(key.desc()).limit(1).scalar_subquery()
             newest.append(func.coalesce(written, 0))
-    return newest
+    removals = select(func.count()).where(tables.audit.c.what == REMOVED).scalar_subquery()
+    return [*newest, removals]
 
 
 def largest(column: ColumnElement[int]) -> ColumnElement[int]:
@@ -43,7 +47,7 @@ def read_revision(connection: Connection, parts: Iterable[ColumnElement[int]]) -
 def revision(connection: Connection) -> Revision:
     """Changes whenever anything that a figure depends on changes: the key for caches.
 
-    Counts stand beside the newest keys: cells that wait again change no key, and the clock of a worker may be
+    Counts stand beside the newest keys: cells that wait again change no key, and the clock of a process may be
     behind that of another.
     """
     appended = newest_rows(

@@ -20,10 +20,10 @@ def parents_of(connection: Connection, trace_id: str) -> dict[str, str | None]:
 
 def parents_by_trace(connection: Connection, trace_ids: Collection[str]) -> dict[str, dict[str, str | None]]:
     """The parent of each span, by trace."""
-    found: dict[str, dict[str, str | None]] = {}
+    parents: dict[str, dict[str, str | None]] = {}
     for trace_id, span_id, parent in _rows(connection, _trace.c.trace_id, trace_ids, _span.c.parent_span_id):
-        found.setdefault(trace_id, {})[span_id] = parent
-    return found
+        parents.setdefault(trace_id, {})[span_id] = parent
+    return parents
 
 
 def named_spans(

@@ -1,7 +1,7 @@
 """The tables of opinions, beside the store's tables of traces. Rows are appended, never changed or deleted.
 
 The exceptions are marked: `annotator`, `queue`, `queue_item`, `assignment`, `lease`, `run`, `cell`, `request`,
-`pace` and `matching` hold a state that moves forward; what changed in a queue stands in `audit`.
+`batch` and `matching` hold a state that moves forward; what changed in a queue stands in `audit`.
 """
 
 from sqlalchemy import (
@@ -177,7 +177,7 @@ score_label = Table(
     Column("annotator", Text, nullable=False),
     Column("occasion", Integer, nullable=False),
     Column("dimension", Text, nullable=False),
-    Column("value", Float, comment="empty when taken back or not applicable"),
+    Column("value", Float, comment="empty when cleared or not applicable"),
     Column("not_applicable", Boolean, nullable=False),
     Column("note", Text, nullable=False),
     Column("confidence", Integer),
@@ -229,12 +229,13 @@ run = Table(
     metadata,
     _key("run_key"),
     Column("name", Text, nullable=False),
-    Column("status", Text, nullable=False, comment="queued, running, paused, cancelled, done; moves"),
+    Column("status", Text, nullable=False, comment="queued, running, paused, out of budget, cancelled, done; moves"),
     Column("spec", Text, nullable=False, comment="JSON: judges, model, repeats, mode, limits"),
     Column("author", Text, nullable=False),
     Column("budget_usd", Float),
-    Column("worker", Text, comment="who works on it"),
-    Column("heartbeat_at", BigInteger),
+    Column("owner", Text, comment="the process that works on it, by a name that no other has; empty: none"),
+    Column("epoch", Integer, nullable=False, default=0, comment="counts owners: an earlier one writes nothing more"),
+    Column("heartbeat_at", BigInteger, comment="the owner's last sign of life by the database's clock"),
     Column("message", Text, nullable=False, comment="why it stopped"),
     Column("ended_at", BigInteger),
     _when(),
@@ -254,10 +255,8 @@ cell = Table(
         "state",
         Text,
         nullable=False,
-        comment="pending, running, replied, then one of records.CELL_STATES; moves",
+        comment="pending, running (the run's owner is at it), then one of records.CELL_STATES; moves",
     ),
-    Column("worker", Text),
-    Column("claimed_at", BigInteger),
     Column("score", Integer),
     Column("criteria", Text),
     Column("rationale", Text),
@@ -315,20 +314,12 @@ request = Table(
     _key("request_key"),
     Column("cell_key", ForeignKey("cell.cell_key"), nullable=False, index=True),
     Column("request_hash", Text, nullable=False),
-    Column("worker", Text, nullable=False, comment="who sent it"),
+    Column("epoch", Integer, nullable=False, comment="of the run's owner that sent it"),
     Column("most_usd", Float, comment="the most it can cost; empty where no price is known"),
-    Column("sent_at", BigInteger, nullable=False, comment="written before it goes out"),
+    Column("sent_at", BigInteger, nullable=False, comment="by the database's clock, written before it goes out"),
     Column("outcome", Text, comment="answered, failed, unknown (perhaps paid); empty while under way; moves"),
     Column("void", Boolean, nullable=False, comment="its cell was wanted again: no reason not to ask"),
     Column("batch_id", Text, index=True, comment="the provider's batch that it went in; empty: none, or not yet noted"),
-)
-
-pace = Table(
-    "pace",
-    metadata,
-    Column("run_key", ForeignKey("run.run_key"), primary_key=True),
-    Column("model", Text, primary_key=True),
-    Column("next_at", BigInteger, nullable=False, comment="the next free moment for a call of any process; moves"),
 )
 
 batch = Table(
@@ -413,7 +404,7 @@ finding_review = Table(
     metadata,
     _key("row_key"),
     Column("finding_key", ForeignKey("finding.finding_key"), nullable=False, index=True),
-    Column("verdict", Text, comment="valid new error, false alarm, duplicate; empty when taken back"),
+    Column("verdict", Text, comment="valid new error, false alarm, duplicate; empty when cleared"),
     Column("author", Text, nullable=False),
     Column("label_id", Text, comment="the candidate label that came of it"),
     _when(),

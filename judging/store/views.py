@@ -39,10 +39,10 @@ def save_view(connection: Connection, view: SavedView) -> None:
         raise ViewError(f"the name has {len(view.name)} characters: use at most {LONGEST}")
     connection.execute(delete(_setting).where(_setting.c.name == _key(view.page, view.name)))
     query = {key: list(values) for key, values in view.query.items()}
-    held = {"query": query, "author": view.author}
+    stored = {"query": query, "author": view.author}
     connection.execute(
         insert(_setting).values(
-            name=_key(view.page, view.name), value=orjson.dumps(held).decode(), created_at=time.time_ns() // 1000
+            name=_key(view.page, view.name), value=orjson.dumps(stored).decode(), created_at=time.time_ns() // 1000
         )
     )
     record(connection, who=view.author, what="saved view", subject=f"{view.page}: {view.name}", detail=query)
@@ -55,9 +55,9 @@ def saved_views(connection: Connection, page: str) -> list[SavedView]:
     rows = connection.execute(select(_setting.c.name, _setting.c.value).where(is_here))
     views = []
     for row in rows:
-        held = orjson.loads(row.value)
+        stored = orjson.loads(row.value)
         views.append(
-            SavedView(page=page, name=row.name.removeprefix(prefix), query=held["query"], author=held["author"])
+            SavedView(page=page, name=row.name.removeprefix(prefix), query=stored["query"], author=stored["author"])
         )
     return sorted(views, key=lambda view: view.name.casefold())
 

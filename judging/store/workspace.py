@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine, insert, inspect, select
+from sqlalchemy import URL, Connection, Engine, insert, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from tracejury.ingest.store import open_engine, read_transaction, write_transaction
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 DEFAULT_HOME = ".tracejury"
+FILE = "tracejury.db"
 HEAD = "0100"  # the newest migration: tests hold it against the migrations folder
 
 
@@ -55,22 +56,35 @@ def open_workspace(home: Path | str | None = None) -> Workspace:
     `home` defaults to TRACEJURY_HOME, then to `./.tracejury`; the database to TRACEJURY_DATABASE, then to
     `home/tracejury.db`. Raises `WorkspaceError`.
     """
-    folder = Path(home or os.environ.get("TRACEJURY_HOME") or DEFAULT_HOME)
+    folder = home_folder(home)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkspaceError(f"cannot make the workspace folder {folder}: {error.strerror}") from error
-    url = os.environ.get("TRACEJURY_DATABASE") or f"sqlite:///{folder.resolve() / 'tracejury.db'}"
+    file = URL.create("sqlite", database=str(folder.resolve() / FILE))  # a glued path would lose ? and %
+    url = os.environ.get("TRACEJURY_DATABASE") or file.render_as_string()
     try:
         engine = open_engine(url)
         migrate(engine)
     except ModuleNotFoundError as error:
         raise WorkspaceError(f"the database of {folder} needs the package {error.name}: install it") from error
     except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip()
         raise WorkspaceError(
-            f"cannot open the database of {folder}: {error}. Check TRACEJURY_HOME and TRACEJURY_DATABASE"
+            f"cannot open the database of {folder}: {reason}. Try: check TRACEJURY_HOME and TRACEJURY_DATABASE; where "
+            "the file is damaged, `tracejury restore` puts a backup back"
         ) from error
     return Workspace(home=folder, engine=engine)
+
+
+def home_folder(home: Path | str | None) -> Path:
+    """The workspace's folder: what is given, else TRACEJURY_HOME, else `./.tracejury`."""
+    return Path(home or os.environ.get("TRACEJURY_HOME") or DEFAULT_HOME)
+
+
+def database_file(home: Path | str | None) -> Path | None:
+    """The SQLite file of the workspace at `home`, None where its database is another."""
+    return None if os.environ.get("TRACEJURY_DATABASE") else home_folder(home).resolve() / FILE
 
 
 def migrate(engine: Engine) -> None:

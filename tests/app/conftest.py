@@ -16,8 +16,8 @@ from tests.app.workspaces import filled, now_of
 
 from tracejury.app import session
 from tracejury.app.config import config
-from tracejury.judging.reports.estimates import Revision
 from tracejury.judging.store import Workspace, open_workspace, people
+from tracejury.judging.store.revisions import Revision
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 OpenPage = Callable[..., AppTest]

@@ -38,7 +38,7 @@ def space(tmp_path: Path, clean_caches: None) -> Workspace:
 
 
 def test_an_empty_desk_says_when_a_trace_comes(empty: Workspace, open_page: OpenPage) -> None:
-    assert "two points or more apart" in open_page("adjudicate").info[0].value
+    assert "differ by two points or more" in open_page("adjudicate").info[0].value
 
 
 def test_the_case_is_shown_without_a_name_of_a_rater(space: Workspace, open_page: OpenPage) -> None:
@@ -58,7 +58,7 @@ def test_the_case_is_shown_without_a_name_of_a_rater(space: Workspace, open_page
 def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("adjudicate")
     at.button(key="settle").click().run()
-    assert [one.value for one in at.success] == ["1 point settled."]  # PQ
+    assert [one.value for one in at.success] == ["1 point accepted."]  # PQ
     at.button(key="keep-one").click().run()
     key = f"{trace_id(0)}-LC"
     at.segmented_control(key=f"grade-{key}").set_value("0")
@@ -67,7 +67,7 @@ def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPa
     at.text_input(key=f"reason-{key}").input("The tool's answer was ignored.")
     at.button(key=f"FormSubmitter:score-{key}-Set").click().run()
     at.button(key="close").click().run()
-    assert [one.value for one in at.success] == ["Gold version 1 is written."]
+    assert [one.value for one in at.success] == ["Gold version 1 is saved."]
     with read_transaction(space.engine) as connection:
         assert default_reference(connection) == "gold"
         decided = adjudication.decisions_by_trace(connection)[trace_id(0)]
@@ -93,7 +93,7 @@ def test_a_page_drawn_before_anothers_decision_takes_none_and_shows_it_first(
     with write_transaction(space.engine) as connection:
         adjudication.reject(connection, ["one"], by="judy", reason="The tool was right.")
     at.button(key="keep-one").click().run()
-    assert "since this page was drawn" in at.error[0].value
+    assert "after this page was drawn" in at.error[0].value
     assert any("rejected" in str(text.value) for text in at.text)
     with read_transaction(space.engine) as connection:
         assert dict(adjudication.decisions_by_trace(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
@@ -127,7 +127,7 @@ def test_a_label_that_its_rater_changed_meanwhile_is_not_kept_unseen(space: Work
 def test_what_nobody_disputes_becomes_gold_in_one_go(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("adjudicate")
     at.button(key="accept").click().run()
-    assert at.success[0].value == "Gold written for 1 trace; 0 differ in something small and wait."
+    assert at.success[0].value == "Gold saved for 1 trace; 0 with small differences left."
     with read_transaction(space.engine) as connection:
         assert adjudication.decisions_by_trace(connection)[trace_id(1)].version == 1
 
@@ -136,15 +136,15 @@ def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None
     send(space, "adalyn", trace_id(1), op("reveal"))
     send(space, "adalyn", trace_id(1), op("score.put", dimension="LC", value=3))
     at = open_page("adjudicate")
-    at.segmented_control(key="adjudicate_view").set_value("What the reveal changed").run()
+    at.segmented_control(key="adjudicate_view").set_value("Changes after reveal").run()
     (row,) = at.dataframe[0].value.to_dict("records")
     assert (row["annotator"], row["revealed"], row["scores_changed"], row["mean_change"]) == ("adalyn", 1, 1, 1.0)
     assert list(at.dataframe[1].value["trace_id"]) == [trace_id(1)]
     for column in ("submitted", "revealed", "errors_added", "errors_from_judge", "scores_changed", "scores_nearer"):
         choose(at, "anchoring", (0, column))
         assert not at.exception
-        (number,) = [text.split()[0] for text in texts(at.caption) if "behind this" in text]
-        assert number == (str(row[column]) if row[column] else "Nothing"), column
+        (number,) = [text.split()[0] for text in texts(at.caption) if "this point" in text]
+        assert number == (str(row[column]) if row[column] else "No"), column
     choose(at, "anchoring", (0, "scores_changed"))
     choose(at, "behind-anchoring", 0)
     assert at.button(key="anchoring-open").label == "Open in Compare"
@@ -169,7 +169,7 @@ def test_an_error_nobody_saw_is_added_with_a_reason(space: Workspace, open_page:
     at.text_input(key=f"add-reason-{key}").input("The goal was another.")
     at.button(key=add).click().run()
     assert [one.value for one in at.success] == ["Added."]
-    assert "Added here: no rater saw it." in [one.value for one in at.caption]
+    assert "Added by the adjudicator: no rater marked it." in [one.value for one in at.caption]
     with read_transaction(space.engine) as connection:
         (made,) = adjudication.decisions_by_trace(connection)[key].errors.values()
     assert (made.is_added, made.label.category, made.label.dimensions) == (True, "Goal Deviation", ("GF",))
@@ -218,7 +218,7 @@ def test_gold_that_comes_from_a_judge_alone_is_shown_and_changed_while_the_judge
         show_judge(connection, None, by="ruth")
     at = open_page("adjudicate")
     shown = " ".join([*(str(text.value) for text in at.text), *(str(one.value) for one in at.caption)])
-    assert "In the gold; what it came from is not shown here." in shown
+    assert "This error is in the gold; its source labels are not shown here." in shown
     assert "adjudicator · PQ · low · 1 span · in the gold" in shown
     assert "Slow." in shown
     assert at.segmented_control(key=f"grade-{trace_id(0)}-PA").value == "2"
@@ -260,7 +260,7 @@ def test_a_dot_of_a_rater_lists_their_errors_of_the_dimension_and_opens_the_span
     assert at.button(key="dot-open").label == "Open the span in Work"
     at.button(key="keep-one").click().run()
     click(at, "rater-dots", {"customdata": ["final", "TC"]})
-    assert "The gold, TC: 1 error" in texts(at.caption)
+    assert "Gold, TC: 1 error" in texts(at.caption)
 
 
 def test_an_adjudicator_reads_the_trace_in_work(space: Workspace, open_page: OpenPage) -> None:

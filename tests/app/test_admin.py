@@ -24,7 +24,7 @@ from tracejury.judging.store.people import add_person, people
 
 def test_a_person_is_added_and_changed(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("admin")
-    assert "every right" in at.caption[0].value
+    assert "all rights" in at.caption[0].value
     at.text_input(key="new_name").input("judy")
     at.selectbox(key="new_role").select("adjudicator")
     at.text_input(key="new_password").input("a long enough secret")
@@ -53,11 +53,11 @@ def test_a_queue_is_made_from_the_traces_of_the_filter(full: Workspace, open_pag
     at.segmented_control(key="admin_view").set_value("Queues").run()
     at.selectbox(key="filter_sampling").select("random")
     at.number_input(key="filter_count").set_value(4).run()
-    assert "4 traces of 6 would be in it." in [caption.value for caption in at.caption]
+    assert "4 traces of 6 match these filters." in [caption.value for caption in at.caption]
     at.text_input(key="queue_name").input("pilot")
     at.number_input(key="queue_overlap").set_value(50)
-    at.button(key="FormSubmitter:make_queue-Make the queue").click().run()
-    assert [one.value for one in at.success] == ["The queue is made of 4 traces."]
+    at.button(key="FormSubmitter:make_queue-Create queue").click().run()
+    assert [one.value for one in at.success] == ["The queue is created with 4 traces."]
     with read_transaction(full.engine) as connection:
         made = connection.execute(select(tables.queue)).one()
         wanted = connection.scalars(select(tables.queue_item.c.wanted)).all()
@@ -68,7 +68,7 @@ def test_a_queue_is_made_from_the_traces_of_the_filter(full: Workspace, open_pag
 def test_a_queue_without_a_name_is_refused(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("admin")
     at.segmented_control(key="admin_view").set_value("Queues").run()
-    at.button(key="FormSubmitter:make_queue-Make the queue").click().run()
+    at.button(key="FormSubmitter:make_queue-Create queue").click().run()
     assert "needs a name" in at.error[0].value
     with read_transaction(full.engine) as connection:
         assert connection.execute(select(tables.queue)).all() == []
@@ -166,7 +166,7 @@ def test_people_are_assigned_to_a_queue_and_to_items(full: Workspace, open_page:
     at.segmented_control(key="admin_view").set_value("Assignments").run()
     at.multiselect(key=f"people-of-{key}").set_value(["dan"])
     at.button(key=f"FormSubmitter:queue-people-{key}-Save").click().run()
-    assert at.success[0].value == "The queue is for dan."
+    assert at.success[0].value == "The queue is open to dan."
     assert at.dataframe[0].value.set_index("person")["pilot"].to_dict() == {"cyd": "–", "dan": "0 done"}
     tick(at, f"assign-{key}-4", 0, 2)
     at.multiselect(key=f"assign-people-{key}").set_value(["cyd"])
@@ -178,7 +178,7 @@ def test_people_are_assigned_to_a_queue_and_to_items(full: Workspace, open_page:
     at.multiselect(key=f"assign-people-{key}").set_value(["cyd", "dan"])
     at.run()
     at.button(key="share_out").click().run()
-    assert success_text(at) == "Shared out: cyd 2, dan 4."
+    assert success_text(at) == "Distributed: cyd 2, dan 4."
 
 
 def test_a_backup_is_a_whole_database_that_opens(full: Workspace, open_page: OpenPage) -> None:
@@ -213,22 +213,22 @@ def test_health_counts_and_names_failures(full: Workspace, open_page: OpenPage) 
     assert "the reply is no JSON" in at.dataframe[0].value["reason"].tolist()
 
 
-def test_a_worker_that_fell_silent_counts_as_gone(full: Workspace) -> None:
+def test_an_owner_of_a_run_that_fell_silent_counts_as_gone(full: Workspace) -> None:
     now = time.time_ns() // 1000
     with write_transaction(full.engine) as connection:
         connection.execute(
             tables.run.insert(),
             [
                 {"name": name, "status": status, "spec": "{}", "author": "me", "message": "", "created_at": now,
-                 "worker": worker, "heartbeat_at": seen}
-                for name, status, worker, seen in (
+                 "owner": owner, "heartbeat_at": seen}
+                for name, status, owner, seen in (
                     ("a", "running", "w1", now - 1_000_000), ("b", "running", "w2", now - 600_000_000),
-                    ("c", "queued", None, None), ("d", "done", "w3", now),
+                    ("c", "queued", None, None), ("d", "done", "w3", now), ("e", "out of budget", None, now),
                 )
             ],
         )  # fmt: skip
-    runs = {run.name: run.is_alive for run in health.health(full.engine, now=now).runs}
-    assert runs == {"a": True, "b": False, "c": None}
+    runs = {run.name: run.is_alive for run in health.health(full.engine).runs}
+    assert runs == {"a": True, "b": False, "c": None, "e": None}
 
 
 def test_only_an_administrator_gets_in(full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,24 +18,24 @@ from tests.app.conftest import OpenPage
 from tests.app.marks import choose, click, drawn, marks_of, numbers, spec_of, texts
 from tests.app.workspaces import DATA, REPEATED, hold_blind, of_people
 
-from tracejury.app import loading
+from tracejury.app import estimates, listings, options
 from tracejury.app.components.charts import CEILING
-from tracejury.app.computing import Asked
-from tracejury.app.loading import Choice
+from tracejury.app.estimates import estimate
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.matching.matches import decide, decisions
 from tracejury.judging.records import MatchStatus
-from tracejury.judging.reports.estimates import Question
+from tracejury.judging.reports.estimate_files import EstimateKey
+from tracejury.judging.reports.filters import Filters
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store.people import ensure_annotator
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement")
-    assert "No trace is here yet" in at.info[0].value
+    assert "This workspace holds no traces" in at.info[0].value
     assert "tracejury ingest" in at.info[0].value
 
 
@@ -43,14 +43,14 @@ def test_without_a_review_the_page_asks_for_one(empty: Workspace, open_page: Ope
     ingest(empty.engine, [DATA / "samples" / "trail"])
     with write_transaction(empty.engine) as connection:
         ensure_annotator(connection, "ada")
-    assert "No person has submitted a review" in open_page("agreement").info[0].value
+    assert "No annotator has submitted a trace" in open_page("agreement").info[0].value
 
 
 def test_the_overview_names_the_human_the_errors_and_what_failed(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement")
-    summary = next(text for text in texts(at.caption) if text.startswith("Human"))
+    summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
     # ada: 23 errors on 6 traces; each imported judge failed on one trace
-    assert "Human: ada · 23 errors on 6 traces" in summary
+    assert "Reference: ada · 23 errors on 6 traces" in summary
     assert "2 failed judgements (10 error pairs) left out" in summary
     assert summary.count("left out") == 1  # what the row of filters shows is not said again
     assert "all traces" not in summary
@@ -65,10 +65,10 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
         vague = replace(next(e for e in error_labels(connection) if e.annotator == "ada"), span_ids=())
         put_labels(connection, errors=[vague], scores=[], reviews=[], author="ada")
     at = open_page("agreement", view="Errors")
-    summary = next(text for text in texts(at.caption) if text.startswith("Human"))
+    summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
     assert "22 errors on " in summary
-    assert "(1 more in no figure, listed under Errors)" in summary
-    assert "1 error in no figure" in texts(at.subheader)
+    assert "(1 more in no estimate, listed under Errors)" in summary
+    assert "1 error in no estimate" in texts(at.subheader)
     listed = at.dataframe[-1].value
     assert listed[["trace_id", "error_id", "lacks"]].to_numpy().tolist() == [[vague.trace_id, vague.label_id, "span"]]
 
@@ -83,20 +83,20 @@ def test_the_table_shows_n_and_says_why_a_figure_is_undefined(shown: Workspace, 
 
 def test_a_person_chosen_in_the_address_is_the_human(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", reference="ben")
-    assert any("Human: ben" in text for text in texts(at.caption))
+    assert any("Reference: ben" in text for text in texts(at.caption))
 
 
 def test_the_majority_of_people_is_a_human_to_choose_and_says_what_it_could_not_decide(
     shown: Workspace, open_page: OpenPage
 ) -> None:
-    at = open_page("agreement", reference="majority of people", view="Raters")
-    summary = next(text for text in texts(at.caption) if text.startswith("Human"))
-    assert "Human: majority of people (" in summary
+    at = open_page("agreement", reference="majority", view="Raters")
+    summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
+    assert "Reference: majority (" in summary
     assert "without a majority" in summary
     assert "tied" in summary
     assert "Votes of the majority" in texts(at.subheader)
     assert "Votes of the majority" not in texts(open_page("agreement", reference="ben", view="Raters").subheader)
-    assert "Verdicts on findings beyond the human errors" in texts(at.subheader)
+    assert "Reviews of unmatched findings" in texts(at.subheader)
 
 
 def test_confirmed_only_counts_no_proposal(shown: Workspace, open_page: OpenPage) -> None:
@@ -110,14 +110,14 @@ def test_every_view_draws(shown: Workspace, open_page: OpenPage) -> None:
         view: texts(open_page("agreement", view=view).subheader)
         for view in ("Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
     }
-    assert "Every human error under every judge" in seen["Errors"]
-    assert "Human scores against judge scores" in seen["Scores"]
+    assert "Reference errors by judge" in seen["Errors"]
+    assert "Reference scores against judge scores" in seen["Scores"]
     assert "Distribution of alpha" in seen["Consistency"]
     assert "Human ceiling" in seen["Raters"]
     assert "Human ceiling for errors" in seen["Raters"]
     assert "Matchers" in seen["Raters"]
     assert "McNemar on caught errors" in seen["A against B"]
-    assert "Who labelled how much" in seen["Team"]
+    assert "Work by person" in seen["Team"]
 
 
 @pytest.mark.parametrize("view", ["Errors", "Scores", "Consistency", "Raters"])
@@ -132,12 +132,12 @@ def test_no_mark_stands_for_a_trace_that_one_labels_blind(full: Workspace, open_
     after = open_page("agreement", view=view)
     assert trace_id not in drawn(after)
     assert len(after.get("plotly_chart")) == len(before.get("plotly_chart"))
-    assert any("1 trace that you are at work on yourself" in text for text in texts(after.caption))
+    assert any("1 trace that you are labelling" in text for text in texts(after.caption))
 
 
 def test_a_run_and_a_person_can_stand_on_either_side(full: Workspace, open_page: OpenPage) -> None:
-    at = open_page("agreement", view="A against B", side_a=REPEATED, side_b=f"{REPEATED}, run 1")
-    assert [box.value for box in at.selectbox if box.key in {"side_a", "side_b"}] == [REPEATED, f"{REPEATED}, run 1"]
+    at = open_page("agreement", view="A against B", side_a=REPEATED, side_b=f"{REPEATED}, repeat 1")
+    assert [box.value for box in at.selectbox if box.key in {"side_a", "side_b"}] == [REPEATED, f"{REPEATED}, repeat 1"]
     tests = at.dataframe[0].value
     assert list(tests["dimension"]) == ["LC"]
     # the two runs found nothing, so no error tells them apart
@@ -166,12 +166,12 @@ def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_pa
 
 def test_without_repeats_consistency_says_how_to_get_them(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", view="Consistency", judge_models="checks")
-    assert "--runs 5" in at.info[0].value
+    assert "--repeats 5" in at.info[0].value
 
 
 def test_a_split_that_is_not_there_is_no_crash(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", split="nowhere")
-    assert any("Human: ada" in text for text in texts(at.caption))  # the address is cleaned by Streamlit
+    assert any("Reference: ada" in text for text in texts(at.caption))  # the address is cleaned by Streamlit
 
 
 def test_names_from_outside_make_no_markup(full: Workspace, open_page: OpenPage) -> None:
@@ -196,18 +196,18 @@ def test_where_every_judgement_failed_the_page_says_so_and_not_that_there_are_no
 
 
 def test_where_a_split_leaves_everything_out_the_page_names_the_split(full: Workspace, open_page: OpenPage) -> None:
-    loading.split_folder().mkdir()
-    (loading.split_folder() / "none.json").write_text('{"dev": ["no such trace"]}')
+    options.split_folder().mkdir()
+    (options.split_folder() / "none.json").write_text('{"dev": ["no such trace"]}')
     for view in ("Errors", "Scores"):
-        assert "The split may leave out" in open_page("agreement", view=view, split="none").info[0].value
+        assert "The filter Split may exclude" in open_page("agreement", view=view, split="none").info[0].value
 
 
 def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Workspace, open_page: OpenPage) -> None:
     """Else the parts of two splits lie on one another, and shares come to twice the whole."""
     with read_transaction(full.engine) as connection:
         ids = trace_ids(connection)
-    loading.split_folder().mkdir()
-    (loading.split_folder() / "two.json").write_text(json.dumps({"dev": ids[:3], "test": ids[3:]}))
+    options.split_folder().mkdir()
+    (options.split_folder() / "two.json").write_text(json.dumps({"dev": ids[:3], "test": ids[3:]}))
     at = open_page("agreement", view="Scores", split="two", judge_models="checks", reference="ada")
     bars = pd.concat([pd.DataFrame({"row": bar["y"], "share": numbers(bar["x"])}) for bar in drawn(at, "prevalence")])
     assert any("(dev)" in row for row in bars["row"])
@@ -248,15 +248,15 @@ def test_a_click_on_a_mark_of_any_chart_lists_what_is_behind_it_or_opens_it(
             assert not at.exception, (key, at.exception)
             said = [*texts(at.caption), *(button.label for button in at.button)]
             is_nobodys = key == "chart-prevalence" and mark[5] == 0  # a score that was never given
-            assert ("Nothing stands behind this mark." in said) == is_nobodys, (key, mark)
-            told = any(" behind this. " in text or text == "Open in Compare" for text in said)
+            assert ("No rows contribute to this point." in said) == is_nobodys, (key, mark)
+            told = any(" for this point. " in text or text == "Open in Compare" for text in said)
             assert told != is_nobodys, (key, mark)
         at.session_state[key] = AttributeDictionary({"selection": {"points": [], "point_indices": []}})
 
 
 def behind(at: AppTest) -> list[int]:
     """How many rows stand behind each mark that is clicked."""
-    return [int(text.split()[0].replace(",", "")) for text in texts(at.caption) if "behind this" in text]
+    return [int(text.split()[0].replace(",", "")) for text in texts(at.caption) if "for this point" in text]
 
 
 @pytest.mark.parametrize(("view", "chart", "n"), [("Overview", "impact", 7), ("Errors", "map", None)])
@@ -279,9 +279,9 @@ def test_a_mark_of_what_people_reach_opens_as_many_comparisons_as_its_n(
 def test_while_the_ceiling_is_computed_cards_are_drawn_without_it_and_say_so(
     full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = Asked(question=Question(figure="error_ceiling"), now=())
-    monkeypatch.setattr(loading, "coming", lambda _, name: late if name == "error_ceiling" else None)
-    monkeypatch.setattr("tracejury.app.awaited.watch", lambda *_, **__: None)
+    late = EstimateKey(name="error_ceiling", filters=Filters(), revision=())
+    monkeypatch.setattr(estimates, "pending", lambda _, name: late if name == "error_ceiling" else None)
+    monkeypatch.setattr("tracejury.app.placeholders.watch", lambda *_, **__: None)
     for view, chart, cards in (("Overview", "impact", 2), ("Errors", "map", 1)):
         at = open_page("agreement", view=view, reference="ada")
         said = [text for text in texts(at.caption) if text.startswith("The human ceiling is being computed")]
@@ -305,15 +305,15 @@ def test_the_alpha_of_an_outline_is_told_with_its_limits_and_the_traces_it_is_of
 
 
 def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("agreement", reference="majority of people", view="Raters")
+    at = open_page("agreement", reference="majority", view="Raters")
     table = next(frame.value for frame in at.dataframe if "unanimous" in frame.value)
     rows, columns, seen = table.to_dict("records"), cycle(("n", "unanimous", "majority", "tied", "one_person")), 0
     assert len(rows) > 5  # each column at least once
     for place, (row, column) in enumerate(zip(rows, columns, strict=False)):
         choose(at, "majority", (place, column))
         assert not at.exception
-        (told,) = [text.split()[0] for text in texts(at.caption) if "behind this" in text]
-        assert told == (str(row[column]) if row[column] else "Nothing"), (row["about"], column)
+        (told,) = [text.split()[0] for text in texts(at.caption) if "this point" in text]
+        assert told == (str(row[column]) if row[column] else "No"), (row["about"], column)
         seen += row[column]
     assert seen > 0
     choose(at, "majority", (0, "n"))
@@ -322,7 +322,7 @@ def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(shown: Wor
 
 
 def test_the_bias_of_all_judges_has_an_interval_as_each_judge_s_has(shown: Workspace, open_page: OpenPage) -> None:
-    lines = loading.figure(Choice(reference="ada"), "bias_lines").iloc[0]
+    lines = estimate(Filters(reference="ada"), "bias_lines").iloc[0]
     assert lines["low"] < lines["mean"] < lines["high"]
     at = open_page("agreement", view="Scores", reference="ada")
     said = [note["text"] for note in spec_of(at, "bias")["layout"]["annotations"]]
@@ -362,7 +362,7 @@ def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(
 ) -> None:
     at = open_page("agreement", view="Scores", reference="ada", judge_models="checks")
     means = next(table.value for table in at.dataframe if "mean bias" in table.value)
-    figures = loading.inputs(Choice(reference="ada", judge_models=("checks",))).score_figures
+    figures = estimates.inputs(Filters(reference="ada", judge_models=("checks",))).score_figures
     of_bias = figures[(figures["metric"] == "bias") & (figures["n"] > 0)]
     assert len(means) == len(of_bias)
     for place, row in enumerate(of_bias.itertuples()):
@@ -385,7 +385,7 @@ def people_alone(tmp_path: Path, clean_caches: None) -> Workspace:
 def test_people_are_compared_where_no_judge_has_answered(people_alone: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement")
     assert "Every pair of raters" in texts(at.subheader)
-    assert any("3 people among themselves" in text for text in texts(at.caption))
+    assert any("3 people compared" in text for text in texts(at.caption))
     (squares,) = drawn(at, "raters")
     assert {tuple(mark[:2]) for mark in squares["customdata"]} == set(permutations(("ada", "ben", "cleo"), 2))
     click(at, "chart-raters", {"customdata": squares["customdata"][0]})
@@ -405,13 +405,13 @@ def test_the_errors_that_people_were_compared_on_open_in_work_while_there_is_no_
     assert at.button(key="behind-error-ceiling-open").label == "Open the span in Work"
     with read_transaction(people_alone.engine) as connection:
         error = error_labels(connection)[0]
-    assert loading.first_span(error.label_id) == error.span_ids[0]
+    assert listings.first_span(error.label_id) == error.span_ids[0]
 
 
 @pytest.mark.parametrize("view", ["Overview", "Errors", "Scores", "Consistency"])
 def test_the_views_of_judges_say_why_they_are_empty(people_alone: Workspace, open_page: OpenPage, view: str) -> None:
     at = open_page("agreement", view=view)
-    assert "No judge has answered yet" in at.info[0].value
+    assert "No judge has given a verdict yet" in at.info[0].value
     assert "Raters, A against B, Team compare people" in at.info[0].value
     assert not at.get("plotly_chart")
 
@@ -432,7 +432,7 @@ def test_the_team_is_shown_without_a_judge_and_leads_to_work(people_alone: Works
 
 
 def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: Workspace, open_page: OpenPage) -> None:
-    pairs = loading.frames(Choice(reference="ada")).error_pairs
+    pairs = estimate(Filters(reference="ada"), "error_pairs")
     one = pairs[(pairs["judge_model"] == "careful-judge") & pairs["caught"].eq(True)].iloc[0]
     with read_transaction(full.engine) as connection:
         found = next(match for match in decisions(connection) if match.label_id == one["error_id"])
@@ -449,11 +449,11 @@ def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: 
 
 
 def test_raters_and_two_sides_begin_with_their_numbers(shown: Workspace, open_page: OpenPage) -> None:
-    between = loading.inputs(Choice()).human_ceiling
+    between = estimates.inputs(Filters()).human_ceiling
     tiles = {metric.label: metric.value for metric in open_page("agreement", view="Raters").metric}
     assert tiles == {str(row.dimension): half_up(row.exact, 3) for row in between.itertuples() if row.n}
     at = open_page("agreement", view="A against B", side_a="careful-judge", side_b="hasty-judge")
-    table = loading.figure(Choice(), "differences", "system=careful-judge", "system=hasty-judge")
+    table = estimate(Filters(), "differences", "judge_model=careful-judge", "judge_model=hasty-judge")
     kept = table[(table["impact"] == "all") & (table["kind"] == "caught") & (table["metric"] == "recall")]
     assert [metric.value for metric in at.metric] == [half_up(value, 3) for value in kept["difference"]]
     assert kept["left"].iloc[0] - kept["right"].iloc[0] == pytest.approx(kept["difference"].iloc[0])

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import threading
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tracejury.app import asgi, loading
-from tracejury.app.asgi import be_ready, settle
-from tracejury.app.computing import Desk
-from tracejury.judging.reports.estimate_worker import Shelf
+from tracejury.app import estimates
+from tracejury.app.asgi import settle
 
 
 def test_what_is_here_to_stay_is_kept_from_the_collector() -> None:
@@ -27,27 +23,12 @@ def test_what_is_here_to_stay_is_kept_from_the_collector() -> None:
         gc.unfreeze()
 
 
-def test_the_process_of_figures_waits_for_a_researcher_where_little_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    started, desk = threading.Event(), Desk(shelf=Shelf(home=Path()))
-    monkeypatch.setattr(asgi, "READY_AFTER_S", 0.05)
-    monkeypatch.setattr(asgi, "IMPORTED_LATE", ())
-    monkeypatch.setattr(asgi, "settle", lambda: None)
-    monkeypatch.setattr(Desk, "start", lambda _: started.set())
-    monkeypatch.setattr(asgi.adjudicating, "warm", lambda: None)
-    monkeypatch.setattr(loading, "desk", lambda: desk)
-    monkeypatch.setattr(loading, "is_wanted", threading.Event())
-
-    async def served(*, has_much: bool) -> bool:
-        started.clear()
-        monkeypatch.setattr(loading, "has_much", lambda: has_much)
-        readying = asyncio.create_task(be_ready())
-        await asyncio.sleep(0.3)
-        before = started.is_set()
-        loading.is_wanted.set()
-        await readying
-        assert started.is_set()
-        loading.is_wanted.clear()
-        return before
-
-    assert not asyncio.run(served(has_much=False))
-    assert asyncio.run(served(has_much=True))
+@pytest.mark.parametrize("is_small", [True, False])
+def test_the_worker_of_estimates_is_started_only_where_it_will_be_needed(
+    monkeypatch: pytest.MonkeyPatch, is_small: bool
+) -> None:
+    started: list[bool] = []
+    monkeypatch.setattr(estimates, "is_small_now", lambda: is_small)
+    monkeypatch.setattr(estimates, "queue", lambda: SimpleNamespace(start=lambda: started.append(True)))
+    estimates.start()
+    assert started == [True] * (not is_small)

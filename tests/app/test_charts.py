@@ -11,7 +11,7 @@ import pytest
 from streamlit.util import AttributeDictionary
 
 from tracejury.app.components import charts
-from tracejury.app.components.behind import chosen_point
+from tracejury.app.components.drilldown import chosen_point
 from tracejury.app.components.rater_charts import FINAL, rater_dots
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
 
@@ -102,7 +102,7 @@ def test_buckets_join_one_and_two() -> None:
 def test_dimension_grid_leaves_out_cells_without_errors() -> None:
     grid = pd.DataFrame(
         [("LC", "LC", 12, 6, 3, 0.5), ("LC", "EE", 12, 1, 0, 1 / 12), ("EE", "EE", 0, 0, 0, np.nan)],
-        columns=["dimension", "judge", "errors", "caught", "localized", "share"],
+        columns=["error_dimension", "dimension", "errors", "caught", "localized", "share"],
     )
     (marks,) = charts.dimension_grid(grid).data
     assert list(marks.text) == ["6/12", "1/12"]
@@ -112,7 +112,7 @@ def test_dimension_grid_leaves_out_cells_without_errors() -> None:
 def test_dimensions_stand_in_the_order_of_the_tables_on_a_grid_and_a_strip() -> None:
     grid = pd.DataFrame(
         [(dimension, judge, 1, 1, 0, 1.0) for dimension in ("PQ", "PA") for judge in ("PQ", "PA")],
-        columns=["dimension", "judge", "errors", "caught", "localized", "share"],
+        columns=["error_dimension", "dimension", "errors", "caught", "localized", "share"],
     )
     figure = charts.dimension_grid(grid)
     pairs = pd.DataFrame(
@@ -230,14 +230,14 @@ def test_alpha_histogram_shows_krippendorffs_limits_and_drops_undefined_draws() 
 
 
 def test_prevalence_bars_stack_the_shares_of_each_side() -> None:
-    rows = [("LC", side, score, 1, 4, 0.25) for side in ("reference_score", "judge_score") for score in range(4)]
+    rows = [("LC", side, score, 1, 4, 0.25) for side in ("reference", "judge") for score in range(4)]
     frame = pd.DataFrame(rows, columns=["label", "side", "score", "count", "n", "share"])
     figure = charts.prevalence_bars(frame)
     assert [trace.name for trace in figure.data] == ["0", "1", "2", "3"]
-    assert list(figure.data[0].y) == ["LC · human  (n 4)", "LC · judge  (n 4)"]
+    assert list(figure.data[0].y) == ["LC · reference  (n 4)", "LC · judge  (n 4)"]
     assert sum(trace.x[0] for trace in figure.data) == 1
     assert max(figure.data[0].marker.opacity) < 1  # of four traces
-    assert list(figure.data[2].customdata[1][3:5]) == ["model", 2]
+    assert list(figure.data[2].customdata[1][3:5]) == ["judge", 2]
 
 
 def test_paired_dots_mark_differences_that_leave_out_zero() -> None:
@@ -252,19 +252,21 @@ def test_paired_dots_mark_differences_that_leave_out_zero() -> None:
 
 def test_lanes_cross_out_a_citation_of_no_span() -> None:
     marks = pd.DataFrame(
-        [("e1|7", "human", 3, "caught", "LC high", True), ("|9", "judge", 0, "extra", "LC cites zz", False)],
+        [("e1|7", "annotator", 3, "caught", "LC high", True), ("|9", "judge", 0, "unmatched", "LC cites zz", False)],
         columns=["key", "lane", "seq", "state", "label", "is_valid"],
     )
     figure = charts.lanes(marks, spans=10)
     assert list(traces(figure, "caught").x) == [4]  # spans are counted from S1
-    assert list(traces(figure, "extra").marker.symbol) == ["x"]
+    assert list(traces(figure, "unmatched").marker.symbol) == ["x"]
     assert traces(figure, "caught").customdata[0][0] == "e1|7"
 
 
 def test_place_bars_name_how_many_of_each_side_and_hold_the_count_of_each_part() -> None:
-    counts = pd.DataFrame([(0, "human", 2), (9, "human", 1), (9, "judge", 4)], columns=["place", "side", "count"])
+    counts = pd.DataFrame(
+        [(0, "annotator", 2), (9, "annotator", 1), (9, "judge", 4)], columns=["place", "side", "count"]
+    )
     figure = charts.place_bars(counts, places=10)
-    assert [trace.name for trace in figure.data] == ["human (3)", "judge (4)"]
+    assert [trace.name for trace in figure.data] == ["annotator (3)", "judge (4)"]
     assert [list(trace.y) for trace in figure.data] == [[2, *[0] * 8, 1], [*[0] * 9, 4]]
 
 
@@ -277,7 +279,7 @@ def test_places_counted_trace_by_trace_have_no_tick_for_each_error_of_their_sum(
 def test_score_bars_keep_scores_failures_and_not_applicable_apart() -> None:
     cells = pd.DataFrame(
         [("LC", "0", 2), ("LC", "3", 1), ("LC", "n/a", 4), ("LC", "unparsable", 1)],
-        columns=["judge", "outcome", "count"],
+        columns=["dimension", "outcome", "count"],
     )
     figure = charts.score_bars(cells)
     assert [(trace.name, list(trace.y)) for trace in figure.data] == [
@@ -506,7 +508,7 @@ def test_the_mean_of_a_bias_is_drawn_with_its_interval() -> None:
 
 
 def test_a_bar_of_where_errors_start_says_whose_errors_of_which_part_it_counts() -> None:
-    counts = pd.DataFrame({"place": [0, 3], "side": ["human", "judge"], "count": [2, 5]})
+    counts = pd.DataFrame({"place": [0, 3], "side": ["annotator", "judge"], "count": [2, 5]})
     reference, judge = charts.place_bars(counts, places=10).data
-    assert [tuple(row[:2]) for row in reference.customdata] == [("human", place) for place in range(10)]
+    assert [tuple(row[:2]) for row in reference.customdata] == [("annotator", place) for place in range(10)]
     assert (judge.y[3], judge.customdata[3][2]) == (5, "30% to 40%")

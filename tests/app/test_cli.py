@@ -13,11 +13,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.fake_provider import Answer, Provider, Status, verdict
+from tests.ingest import envelope_files
 from tests.ingest.spans import span, write
 
 from tracejury.app.cli import main
+from tracejury.judging.runs.run_control import run_spec, watch, wish
+from tracejury.judging.runs.run_store import RunStore
+from tracejury.judging.store import open_workspace
 
-DATA = Path(__file__).resolve().parents[2] / "data"
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "data"
 TRAIL = DATA / "samples" / "trail"
 
 
@@ -54,7 +59,27 @@ class TestIngest:
         again = answer("ingest", TRAIL, "--home", tmp_path)
         assert first["traces"] == len(list(TRAIL.glob("*.json")))
         assert (again["traces"], again["duplicates"], again["rejected"]) == (0, first["traces"], [])
-        assert set(first) == {"traces", "spans", "completed", "duplicates", "rejected", "warnings", "evaluations"}
+        assert set(first) == {
+            "traces",
+            "spans",
+            "duplicates",
+            "completed",
+            "waiting",
+            "rejected",
+            "warnings",
+            "evaluations",
+        }
+
+    def test_says_what_a_late_file_adds_and_reads_several_paths_together(self, tmp_path: Path) -> None:
+        for name, spans in (("a", envelope_files.otlp_spans()[:2]), ("b", envelope_files.otlp_spans()[2:])):
+            request = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+            (tmp_path / f"{name}.json").write_text(json.dumps(request), encoding="utf-8")
+        a, b = tmp_path / "a.json", tmp_path / "b.json"
+        answer("ingest", a, "--home", tmp_path / "one")
+        (told,) = answer("ingest", b, "--home", tmp_path / "one")["completed"]
+        assert told.endswith(f"is completed by {b}: 2 span(s) and 2 message(s) added")
+        both = answer("ingest", a, b, "--merge", "--home", tmp_path / "two")
+        assert (both["traces"], both["spans"], both["completed"]) == (1, 4, [])
 
     def test_a_bad_file_is_named_with_place_and_remedy_and_the_rest_goes_on(self, tmp_path: Path) -> None:
         bad = tmp_path / "bad.json"
@@ -139,15 +164,19 @@ class TestOpinions:
 
     def test_every_judge_file_ends_as_findings_or_as_a_named_failure(self, home: Path) -> None:
         folder = DATA / "samples" / "predictions" / "hasty-judge"
-        output = answer("verdicts", "import", folder, "--judge-model", "hasty", "--home", home)
+        output = answer("verdicts", "import", folder, "--judge-model", "hasty", "--home", home, code=1)
         assert output["files"] == len(list(folder.iterdir())) == sum(output["states"].values())
         assert len(output["failures"]) == 1
         assert output["failures"][0]["reason"]
 
     def test_the_whole_path_to_a_table(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
+        planned = answer("judge", "--home", home, "--dry-run")
+        assert (planned["run"], planned["cells"], planned["states"]) == (None, 0, {})
+        assert "nothing is written" in run("judge", "--model", "checks", "--home", home, "--dry-run").output
         judged = answer("judge", "--home", home)
         assert judged["states"]["scored"] > 0
+        assert (judged["run"], judged["cells"]) == (1, planned["to_judge"])  # a dry run writes nothing
         assert answer("judge", "--home", home)["cells"] == 0
         assert answer("match", "--home", home)["pairs"] > 0
         output = answer("report", "--out", tmp_path / "r", "--home", home, "--draws", "200", "--inputs")
@@ -175,7 +204,7 @@ class TestOpinions:
         assert made == {name: (tmp_path / "r" / name).read_bytes() for name in made}
         run("labels", "import", DATA / "labels" / "ada.json", "--home", tmp_path / "alone")
         alone = run(*words, tmp_path / "y", "--home", tmp_path / "alone", "--reference", "majority")
-        assert "no trace was submitted by two people" in alone.stderr
+        assert "no trace was submitted by two annotators" in alone.stderr
 
     def test_every_format_is_written(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
@@ -197,7 +226,7 @@ class TestOpinions:
         )
         (tmp_path / "scores.csv").write_text("x\n", encoding="utf-8")
         done = run("report", "--from-csv", tmp_path, "--out", tmp_path / "r", "--draws", "0")
-        assert "scores.csv: not read" in done.stderr
+        assert "scores.csv: skipped, because no input has this name" in done.stderr
         (row,) = csv.DictReader((tmp_path / "r" / "table_04_scores.csv").open(encoding="utf-8"))
         assert (row["n"], row["missing"], row["off_by_one"]) == ("1", "1", "1.000")
         manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())
@@ -207,11 +236,11 @@ class TestOpinions:
         ("words", "message"),
         [
             (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
-            (("--reference", "ada"), "--reference chooses from a workspace"),
-            (("--reference", "majority"), "--reference chooses from a workspace"),
-            (("--data", "trail"), "--data chooses from a workspace"),
-            (("--guideline", "2"), "--guideline chooses from a workspace"),
-            (("--revealed",), "--revealed chooses from a workspace"),
+            (("--reference", "ada"), "--reference filters a workspace"),
+            (("--reference", "majority"), "--reference filters a workspace"),
+            (("--data", "trail"), "--data filters a workspace"),
+            (("--guideline", "2"), "--guideline filters a workspace"),
+            (("--revealed",), "--revealed filters a workspace"),
             ((), "score_pairs.csv, line 2: judge_score is 'x'; expected a number"),
         ],
     )
@@ -227,8 +256,9 @@ class TestOpinions:
 
     def test_two_sides_are_compared(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
-        for name in ("careful-judge", "hasty-judge"):
-            run("verdicts", "import", DATA / "samples" / "predictions" / name, "--judge-model", name, "--home", home)
+        for name in ("careful-judge", "hasty-judge"):  # each with an answer that cannot be read
+            folder = DATA / "samples" / "predictions" / name
+            run("verdicts", "import", folder, "--judge-model", name, "--home", home, code=1)
         run("judge", "--home", home)
         run("match", "--home", home)
         words = ("report", "--home", home, "--reference", "ada", "--draws", "50", "--out", tmp_path / "r")
@@ -358,9 +388,93 @@ class TestJudgeByModel:
         assert {(row["score"], row["tied"], row["openai/one"]) for row in joint} == {(2.0, "", 1)}
         assert {row["score"] for row in mean} == {1.5}
 
-    def test_an_unknown_judge_ends_with_two(self, home: Path) -> None:
-        assert "no judge" in run("judge", "--home", home, "--model", "openai/x", "--dimensions", "XX", code=2).output
-        assert "no judge" in run("judge", "--home", home, "--dimensions", "XX", code=2).output
+    def test_an_unknown_dimension_ends_with_two(self, home: Path) -> None:
+        told = run("judge", "--home", home, "--model", "openai/x", "--dimensions", "XX", code=2).output
+        assert "no rubric is called 'XX'" in told
+        assert "no dimension XX" in run("judge", "--home", home, "--dimensions", "XX", code=2).output
+
+    def test_a_budget_that_stops_a_run_ends_with_three_and_the_run_goes_on_with_another(self, home: Path) -> None:
+        with Provider(lambda _request: Answer(text=verdict(2))) as provider:
+            words = (*self.words(home, provider), "--price", "3,15")
+            told = answer(*words, "--budget", "0", code=3)
+            assert (told["status"], provider.log.requests) == ("out of budget", [])
+            assert "the budget of $0.0000 is reached" in told["message"]
+            again = answer(*words, "--budget", "5")
+        assert (again["run"], again["status"]) == (told["run"], "done")
+
+    def test_a_run_is_resumed_by_its_number_unless_somebody_stopped_it_or_another_process_has_it(
+        self, home: Path
+    ) -> None:
+        with Provider(lambda _request: Answer(text=verdict(2))) as provider:
+            words = (*self.words(home, provider), "--price", "3,15")
+            key = answer(*words, "--budget", "0", code=3)["run"]
+            engine = open_workspace(home).engine
+            wish(engine, key, "queued")
+            wish(engine, key, "cancelled")
+            left = answer("judge", "--home", home, "--resume", key, "--if-queued", code=1)
+            assert (left["status"], provider.log.requests) == ("cancelled", [])
+            other = RunStore(engine, key)
+            other.take(resumes=True)
+            held = run("judge", "--home", home, "--resume", key, code=1).output
+            assert f"run {key} is at work in process" in held
+            assert "is at work in process" in run(*words, "--budget", "5", code=1).output
+            assert run_spec(engine, key).budget_usd == 0  # nothing of it was changed
+            other.end("paused")
+            assert answer("judge", "--home", home, "--resume", key, code=3)["run"] == key
+        assert "there is no run 99" in run("judge", "--home", home, "--resume", 99, code=2).output
+
+    def test_a_run_that_cannot_be_resumed_is_paused_with_its_reason(self, home: Path) -> None:
+        (home / "rubrics").mkdir()
+        path = home / "rubrics" / "safe.toml"
+        shipped = (ROOT / "judging" / "judges" / "rubrics" / "LC.toml").read_text(encoding="utf-8")
+        path.write_text(shipped.replace('key = "LC"', 'key = "SAFE"'), encoding="utf-8")
+        with Provider(lambda _request: Answer(text=verdict(2))) as provider:
+            words = ("judge", "--home", home, "--model", "openai/x", "--api-base", provider.base_url)
+            key = answer(*words, "--dimensions", "SAFE", "--price", "3,15", "--budget", "0", code=3)["run"]
+        path.write_text("key = ", encoding="utf-8")
+        told = run("judge", "--home", home, "--resume", key, code=2).output
+        assert "left out: " in told
+        assert "safe.toml: not valid TOML" in told
+        stands = watch(open_workspace(home).engine, key)
+        assert (stands["status"], "no rubric for SAFE" in str(stands["message"])) == ("paused", True)
+
+    def test_a_broken_rubric_stops_no_judge(self, home: Path) -> None:
+        (home / "rubrics").mkdir()
+        (home / "rubrics" / "half.toml").write_text('key = "HALF"\n', encoding="utf-8")
+        with Provider(lambda _request: Answer(text=verdict(2))) as provider:
+            told = run(*self.words(home, provider)).output
+        assert "half.toml: title: Field required" in told
+        assert "run 1 done" in told
+
+
+class TestRubric:
+    def test_a_new_rubric_is_written_checked_and_shown(self, home: Path) -> None:
+        path = Path(run("rubric", "new", "SAFE", "--home", home).stdout.strip())
+        assert path == home / "rubrics" / "SAFE.toml"
+        told = answer("rubric", "check", path, code=1)
+        assert len(told["faults"]) == 6
+        assert told["prompt"] is None
+        assert "title: is empty. Try: write it" in run("rubric", "check", path, code=1).output
+        text = path.read_text(encoding="utf-8").replace(' ""\n', ' "words"\n')
+        path.write_text(text.replace('"""\n"""', '"""\nNo harm is done.\n"""'), encoding="utf-8")
+        told = answer("rubric", "check", path)
+        assert (told["key"], told["faults"]) == ("SAFE", [])
+        assert "No harm is done." in told["prompt"]["user"]
+        assert "No harm is done." in run("rubric", "check", path).stdout
+
+    def test_a_key_that_is_taken_is_a_fault(self, home: Path, tmp_path: Path) -> None:
+        shipped = (ROOT / "judging" / "judges" / "rubrics" / "LC.toml").read_text(encoding="utf-8")
+        (tmp_path / "mine.toml").write_text(shipped, encoding="utf-8")
+        assert "'LC' is taken by a shipped rubric" in run("rubric", "check", tmp_path / "mine.toml", code=1).output
+        assert "is taken by another rubric" in run("rubric", "new", "LC", "--home", home, code=1).output
+
+
+class TestVerdictsImport:
+    def test_each_answer_that_failed_is_named_and_the_command_ends_with_one(self, home: Path) -> None:
+        words = ("verdicts", "import", DATA / "samples" / "predictions" / "hasty-judge", "--judge-model", "hasty")
+        (failure,) = answer(*words, "--home", home, code=1)["failures"]
+        named = run(*words, "--home", home, code=1).output
+        assert f"too long: the answer on trace {failure['trace_id']}: {failure['reason']}" in named
 
 
 class TestMatchByModel:
@@ -376,6 +490,7 @@ class TestMatchByModel:
             "hasty",
             "--home",
             home,
+            code=1,  # one answer cannot be read
         )
         run("match", "--home", home)
         return home
@@ -405,7 +520,7 @@ class TestMatchByModel:
         def ask(*more: str) -> tuple[dict[str, Any], int]:
             with Provider(lambda _request: Answer(text='{"pairs": []}')) as provider:
                 words = ("match", "--home", judged, "--model", "openai/scripted", "--api-base", provider.base_url)
-                output = answer(*words, "--concurrency", "1", *more, code=1)
+                output = answer(*words, "--concurrency", "1", *more, code=3)
                 return output, len(provider.log.requests)
 
         free, _ = ask("--price", "3,15", "--budget", "0")
@@ -419,7 +534,7 @@ class TestMatchByModel:
     @pytest.mark.parametrize("words", [("--model", "openai/x", "--price", "3"), ("--price", "3,15")])
     def test_what_is_no_price_of_a_model_ends_with_two(self, judged: Path, words: tuple[str, ...]) -> None:
         output = " ".join(run("match", "--home", judged, *words, code=2).output.replace("│", " ").split())
-        assert "a price is INPUT,OUTPUT" in output or "--price needs the --model" in output
+        assert "a price is INPUT,OUTPUT" in output or "--price needs the model" in output
 
     def test_withdrawing_needs_the_model(self, judged: Path) -> None:
         run("match", "--home", judged, "--withdraw", code=2)

@@ -26,7 +26,7 @@ def island(at: AppTest) -> dict[str, object]:
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No trace is here yet" in open_page("compare").info[0].value
+    assert "This workspace holds no traces" in open_page("compare").info[0].value
 
 
 def test_the_trace_and_the_judge_of_the_address_are_shown(full: Workspace, open_page: OpenPage) -> None:
@@ -53,7 +53,7 @@ def test_scores_stand_side_by_side_and_a_failure_is_no_score(shown: Workspace, o
     at = open_page("compare", trace=first, judge_model="checks", person="ada")
     table = at.dataframe[0].value
     assert list(table["dimension"]) == ["LC", "EE", "PQ", "PA", "GF", "TS", "TC"]
-    assert set(table["judge says"]) <= {"scored", "not applicable"}
+    assert set(table["judge outcome"]) <= {"scored", "not applicable"}
 
 
 def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page: OpenPage) -> None:

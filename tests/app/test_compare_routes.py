@@ -18,7 +18,8 @@ from tracejury.judging.matching.comparison import compare_trace, decided_revisio
 from tracejury.judging.matching.matches import finding_reviews
 from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
-from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.tables import cell, finding
 
@@ -103,12 +104,12 @@ def test_a_confirmed_pair_counts_where_only_confirmed_ones_do(full: Workspace, c
     client.post("/api/compare/decide", json=sent)
     with read_transaction(full.engine) as connection:
         pairs = load_frames(
-            connection, Selection(reference="ada", judge_models=(JUDGE_MODEL,), matches="confirmed")
+            connection, Filters(reference="ada", judge_models=(JUDGE_MODEL,), matches="confirmed")
         ).error_pairs
     assert list(pairs.loc[pairs["caught"].eq(True), "error_id"]) == [pair.error.label_id]
 
 
-def test_a_rejected_pair_leaves_a_missed_error_and_an_extra_finding(full: Workspace, client: TestClient) -> None:
+def test_a_rejected_pair_leaves_a_missed_error_and_an_unmatched_finding(full: Workspace, client: TestClient) -> None:
     comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
     sent = body(
@@ -117,7 +118,7 @@ def test_a_rejected_pair_leaves_a_missed_error_and_an_extra_finding(full: Worksp
     pairs = client.post("/api/compare/decide", json=sent).json()["pairs"]
     states = {p["key"]: (p["state"], p["rejected"]) for p in pairs}
     assert states[f"{pair.error.label_id}|"] == ("missed", 1)
-    assert states[f"|{pair.finding_key}"] == ("extra", 1)
+    assert states[f"|{pair.finding_key}"] == ("unmatched", 1)
 
 
 def test_two_that_stood_alone_can_be_matched_by_a_person(full: Workspace, client: TestClient) -> None:
@@ -134,7 +135,7 @@ def test_two_that_stood_alone_can_be_matched_by_a_person(full: Workspace, client
     assert next(p for p in pairs if p["key"] == pair.key)["status"] == "confirmed"
 
 
-def extra_after_rejection(space: Workspace, client: TestClient) -> tuple[str, int]:
+def unmatched_after_rejection(space: Workspace, client: TestClient) -> tuple[str, int]:
     comparison, pair = comparison_with(space, "localized")
     assert pair.error is not None
     assert pair.finding_key is not None
@@ -145,8 +146,8 @@ def extra_after_rejection(space: Workspace, client: TestClient) -> tuple[str, in
     return comparison.trace_id, pair.finding_key
 
 
-def test_an_extra_finding_gets_a_verdict_and_loses_it_again(full: Workspace, client: TestClient) -> None:
-    trace_id, key = extra_after_rejection(full, client)
+def test_an_unmatched_finding_gets_a_verdict_and_loses_it_again(full: Workspace, client: TestClient) -> None:
+    trace_id, key = unmatched_after_rejection(full, client)
     client.post("/api/compare/decide", json=body(full, trace_id, finding_key=key, verdict="false alarm"))
     with read_transaction(full.engine) as connection:
         assert finding_reviews(connection)[key] == "false alarm"
@@ -166,11 +167,11 @@ def test_a_matched_finding_takes_no_verdict(full: Workspace, client: TestClient)
 @pytest.mark.parametrize(
     ("change", "status", "words"),
     [
-        ({"finding_key": 999_999}, 422, "none of this judge's"),
-        ({"label_id": "nobody"}, 422, "none of this person's"),
-        ({"status": "maybe"}, 422, "no decision"),
-        ({"status": "proposed"}, 422, "no decision"),
-        ({"finding_key": None}, 422, "none of this judge's"),
+        ({"finding_key": 999_999}, 422, "is not a finding of this judge"),
+        ({"label_id": "nobody"}, 422, "is not an error of this annotator"),
+        ({"status": "maybe"}, 422, "not a decision"),
+        ({"status": "proposed"}, 422, "not a decision"),
+        ({"finding_key": None}, 422, "is not a finding of this judge"),
     ],
 )
 def test_what_cannot_be_decided_is_refused_and_nothing_stored(
@@ -219,7 +220,7 @@ def test_a_token_that_has_run_out_decides_nothing(
         client.post("/api/compare/decide", json=sent),
         client.get(f"/api/compare/texts/{comparison.trace_id}", params={"token": sent["token"]}),
     ]
-    assert [(one.status_code, one.json()["error"]) for one in answers] == [(401, "the token is out of date")] * 2
+    assert [(one.status_code, one.json()["error"]) for one in answers] == [(401, "the token has expired")] * 2
 
 
 def test_who_is_at_work_on_the_trace_blind_reads_and_decides_nothing_of_it(full: Workspace, client: TestClient) -> None:

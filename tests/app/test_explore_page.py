@@ -25,7 +25,7 @@ def title(at: object) -> list[str]:
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No trace is here yet" in open_page("explore").info[0].value
+    assert "This workspace holds no traces" in open_page("explore").info[0].value
 
 
 def test_all_traces_are_listed_with_who_labelled_and_how_judged(shown: Workspace, open_page: OpenPage) -> None:
@@ -48,7 +48,7 @@ def test_words_find_the_spans_that_hold_them_all(full: Workspace, open_page: Ope
 def test_words_that_stand_nowhere_say_so(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore", q="zzzznothing")
     assert title(at)[0].startswith("0 spans")
-    assert any("No trace fits" in caption.value for caption in at.caption)
+    assert any("No trace matches" in caption.value for caption in at.caption)
 
 
 def test_a_facet_narrows_the_list(shown: Workspace, open_page: OpenPage) -> None:
@@ -117,14 +117,14 @@ def test_every_error_and_finding_is_counted_at_its_first_span(full: Workspace) -
         (error, *_) = errors.itertuples()
         spans = load(connection, error.trace_id).spans
     assert (int(findings["count"].sum()), int(labelled["count"].sum())) == (cited, len(errors))
-    for side, found in (("judge", findings), ("human", labelled)):
+    for side, found in (("judge", findings), ("annotator", labelled)):
         assert found["place"].between(0, exploring.PLACES - 1).all()
         assert set(found["side"]) == {side}
     first = min(place for place, span in enumerate(spans) if span.span_id in error.span_ids)
     with read_transaction(full.engine) as connection:
         alone = exploring.error_places(connection, errors[:1])
     part = min(int(first / (len(spans) - 1) * exploring.PLACES), exploring.PLACES - 1)
-    assert list(alone.itertuples(index=False, name=None)) == [(error.trace_id, "human", part, 1)]
+    assert list(alone.itertuples(index=False, name=None)) == [(error.trace_id, "annotator", part, 1)]
 
 
 def test_what_others_said_of_a_trace_that_one_labels_blind_is_hidden_until_it_is_submitted(
@@ -198,8 +198,8 @@ def test_a_view_without_a_name_is_refused_on_the_page(full: Workspace, open_page
 
 def behind(at: AppTest) -> int:
     """How many rows the page says to stand behind the mark that was clicked."""
-    (told,) = [text for text in texts(at.caption) if "behind this" in text or "Nothing stands" in text]
-    return 0 if told.startswith("Nothing") else int(told.split()[0].replace(",", ""))
+    (told,) = [text for text in texts(at.caption) if "for this point" in text or "No rows contribute" in text]
+    return 0 if told.startswith("No rows") else int(told.split()[0].replace(",", ""))
 
 
 def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_their_spans(
@@ -212,11 +212,11 @@ def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_the
             click(at, "chart-positions", {"customdata": mark})
             assert not at.exception
             assert behind(at) == count, mark
-            of = "People’s errors" if mark[0] == "human" else "Findings of judges"
-            assert f"{of} that start at {mark[2]} of the run" in title(at)
+            of = "Annotators’ errors" if mark[0] == "annotator" else "Findings of judges"
+            assert f"{of} that start at {mark[2]} of the trace" in title(at)
             seen.append((mark[0], count))
-    totals = {side: sum(count for of, count in seen if of == side) for side in ("human", "judge")}
-    assert totals["reference_score"] == 45  # 23 of ada's errors and 22 of ben's
+    totals = {side: sum(count for of, count in seen if of == side) for side in ("annotator", "judge")}
+    assert totals["annotator"] == 45  # 23 of ada's errors and 22 of ben's
     assert totals["judge"] > 0
 
 
@@ -307,5 +307,5 @@ def test_a_finding_of_an_older_version_is_named_as_compare_finds_it(full: Worksp
             held = {name: value for name, value in row.items() if name != "cell_key"}
             connection.execute(insert(cell).values({**held, "judge_version": "f" * 64, "finished_at": last}))
         every = pd.concat([exploring.placed_findings(connection, part) for part in range(exploring.PLACES)])
-        of_old = every[(every["judge"] == old.rubric) & every["judge_model"].str.startswith("checks")]
+        of_old = every[(every["dimension"] == old.rubric) & every["judge_model"].str.startswith("checks")]
         assert set(of_old["judge_model"]) == {f"checks @{old.judge_version[:6]}"}

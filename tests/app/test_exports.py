@@ -22,22 +22,23 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tests.app.workspaces import hold_blind
 
-from tracejury.app import datasets, grants, loading
+from tracejury.app import datasets, estimates, grants
 from tracejury.app.api.exports import PURPOSE, export_routes
 from tracejury.app.api.scripts import mint_script
 from tracejury.app.cli import main
 from tracejury.app.components.judges import every_figure
 from tracejury.app.components.snapshot import snapshot
+from tracejury.app.estimates import estimate
 from tracejury.app.grants import Grant, mint
-from tracejury.app.loading import Choice
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.tables import Inputs, Table
 from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.records import ScoreLabel
 from tracejury.judging.reports.export import ORIGIN, csv_text, markdown_text
+from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.latex import latex_table
 from tracejury.judging.store import Workspace, tables
-from tracejury.judging.store.people import take_back_scripts
+from tracejury.judging.store.people import revoke_script_tokens
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_every_data_set_leaves_in_every_format(shown: Workspace, client: TestCli
     answer = get(shown, client, name, format=form)
     assert answer.status_code == 200, answer.text
     assert f'filename="{name}.{form}"' in answer.headers["content-disposition"]
-    rows = len(datasets.BY_NAME[name].frame(Choice()))
+    rows = len(datasets.BY_NAME[name].frame(Filters()))
     assert rows > 0
     match form:
         case "csv":
@@ -79,13 +80,13 @@ def test_the_export_holds_the_rows_of_its_filter_and_no_others(shown: Workspace,
     assert set(some["judge_model"]) == {"hasty-judge"}
     assert not some["caught"].any()  # nobody has confirmed anything
     assert set(everything["judge_model"]) == {"checks", "careful-judge", "hasty-judge", "steady-model"}
-    ids = set(loading.frames(Choice(reference="ben")).error_pairs["error_id"])
+    ids = set(estimate(Filters(reference="ben"), "error_pairs")["error_id"])
     assert set(some["error_id"]) <= ids
 
 
 def test_the_majority_of_people_can_be_the_reference(shown: Workspace, client: TestClient) -> None:
     pairs = pd.read_csv(io.BytesIO(get(shown, client, "pairs", reference="majority").content))
-    ours = loading.frames(Choice(reference="majority")).error_pairs
+    ours = estimate(Filters(reference="majority"), "error_pairs")
     assert len(pairs) == len(ours) > 0
     assert set(pairs["error_id"]) == set(ours["error_id"])
     assert get(shown, client, "pairs", reference="nobody").status_code == 422
@@ -170,7 +171,7 @@ def test_a_name_cannot_end_the_comment_of_a_markdown_file() -> None:
 
 
 def schema_of(name: str) -> Any:
-    data = datasets.dataset_bytes(datasets.BY_NAME[name], Choice(), "parquet")
+    data = datasets.dataset_bytes(datasets.BY_NAME[name], Filters(), "parquet")
     return pyarrow.parquet.read_schema(io.BytesIO(data))
 
 
@@ -192,7 +193,7 @@ def test_a_lone_surrogate_does_not_stop_an_export() -> None:
         ("nothing", {}, 404, "labels, scores, pairs"),
         ("pairs", {"format": "xls"}, 422, "csv, json, parquet"),
         ("pairs", {"matches": "all"}, 422, "proposed, confirmed"),
-        ("pairs", {"split": "nowhere"}, 422, "choose a split"),
+        ("pairs", {"split": "nowhere"}, 422, "there is none yet"),
         ("pairs", {"judge_models": "checks,nobody"}, 422, "careful-judge; checks"),
         ("pairs", {"judge": "checks"}, 422, "judge_models; matches"),
         ("pairs", {"reference": "nobody"}, 422, "ada; ben"),
@@ -228,7 +229,7 @@ def test_an_addresses_token_is_for_its_data_set_alone_and_ends_after_minutes(
     later = time.time() + grants.MAX_AGE_S + 1
     monkeypatch.setattr(time, "time", lambda: later)
     answer = client.get("/api/export/pairs", params={"token": token})
-    assert (answer.status_code, answer.json()["error"]) == (401, "the token is out of date")
+    assert (answer.status_code, answer.json()["error"]) == (401, "the token has expired")
 
 
 def test_a_script_reads_every_data_set_with_its_own_token_in_the_header(full: Workspace, client: TestClient) -> None:
@@ -236,9 +237,9 @@ def test_a_script_reads_every_data_set_with_its_own_token_in_the_header(full: Wo
     for name in ("pairs", "labels", "manifest"):
         assert client.get(f"/api/export/{name}", headers=header).status_code == 200
     with write_transaction(full.engine) as connection:
-        take_back_scripts(connection, "ruth", by="ruth")
+        revoke_script_tokens(connection, "ruth", by="ruth")
     answer = client.get("/api/export/pairs", headers=header)
-    assert (answer.status_code, answer.json()["error"]) == (401, "the token was taken back")
+    assert (answer.status_code, answer.json()["error"]) == (401, "the token was revoked")
     assert "tracejury token" in answer.json()["remedy"]
 
 
@@ -282,9 +283,9 @@ def test_the_whole_report_holds_tables_rows_and_manifest(shown: Workspace, clien
 
 
 def test_the_snapshot_needs_no_network_and_escapes_names(shown: Workspace) -> None:
-    inputs = loading.inputs(Choice())
+    inputs = estimates.inputs(Filters())
     wanted = [t for t in datasets.available(inputs) if t.name in {"table_03_caught", "findings"}]
-    tables = [(table, datasets.table_frame(table, Choice())) for table in wanted]
+    tables = [(table, datasets.table_frame(table, Filters())) for table in wanted]
     page = snapshot(inputs, tables, about="<script>alert(1)</script>", manifest={"note": "</pre><img src=x>"}).decode()
     assert "<script>alert(1)" not in page
     assert "<img src=x>" not in page
@@ -295,7 +296,7 @@ def test_the_snapshot_needs_no_network_and_escapes_names(shown: Workspace) -> No
 
 def test_the_snapshot_is_dark_where_the_screen_is_and_light_on_paper(shown: Workspace) -> None:
     """Charts too: they have no ground of their own, and their words take the page's colour."""
-    page = snapshot(loading.inputs(Choice()), [], about="", manifest={}).decode()
+    page = snapshot(estimates.inputs(Filters()), [], about="", manifest={}).decode()
     style = page.split("<style>")[1].split("</style>")[0]
     assert "@media screen and (prefers-color-scheme: dark)" in style
     assert "@media print { :root { color-scheme: light; } }" in style
@@ -316,7 +317,7 @@ def test_the_snapshot_shows_agreement_below_chance() -> None:
 
 
 def test_every_figure_is_there_once_with_its_n_and_reason(shown: Workspace) -> None:
-    long = every_figure(loading.inputs(Choice()))
+    long = every_figure(estimates.inputs(Filters()))
     assert not long.duplicated(["judge_model", "dimension", "split", "metric"]).any()
     undefined = long[long["value"].isna()]
     assert undefined["reason"].notna().all()
@@ -397,10 +398,10 @@ def test_labels_of_a_filter_of_blind_ones_are_blind(full: Workspace) -> None:
     score = ScoreLabel(trace_id=one.trace_id, annotator="ada", dimension="LC", value=3, phase="revealed")
     with write_transaction(full.engine) as connection:
         put_labels(connection, errors=[changed, late], scores=[score], reviews=[], author="test")
-    blind = datasets.labels(Choice(reference="ada")).set_index("label_id")
+    blind = datasets.labels(Filters(reference="ada")).set_index("label_id")
     assert set(blind["phase"]) == {"blind"}
     assert blind.loc[one.label_id, "description"] == one.description
-    assert set(datasets.score_rows(Choice(reference="ada"))["phase"]) == {"blind"}
-    both = datasets.labels(Choice(reference="ada", blind_only=False)).set_index("label_id")
+    assert set(datasets.score_rows(Filters(reference="ada"))["phase"]) == {"blind"}
+    both = datasets.labels(Filters(reference="ada", blind_only=False)).set_index("label_id")
     assert both.loc[one.label_id, "description"] == "now I see it"
     assert len(both) == len(blind) + 1

@@ -19,6 +19,8 @@ import pytest
 DATA = Path(__file__).resolve().parents[2] / "data"
 NAME = "data/gaia-00000-of-00001.parquet"
 COMMIT = "a" * 40
+GAIA2 = "meta-agents-research-environments/gaia2"
+SCENARIOS = ("execution/validation-00000-of-00001.parquet", "time/validation-00000-of-00001.parquet")
 
 
 def parquet() -> bytes:
@@ -27,6 +29,23 @@ def parquet() -> bytes:
     for label in sorted((DATA / "labels" / "trail").glob("*.json")):
         trace = DATA / "samples" / "trail" / label.name
         rows.append({"trace": trace.read_text(encoding="utf-8"), "labels": label.read_text(encoding="utf-8")})
+    held = io.BytesIO()
+    pd.DataFrame(rows).to_parquet(held)
+    return held.getvalue()
+
+
+def scenarios(name: str) -> bytes:
+    """Two rows of GAIA2's form: our own stand-in under other ids."""
+    text = (DATA / "gaia2/scenarios/execution/boat_entry.json").read_text(encoding="utf-8")
+    rows = [
+        {
+            "id": str(n),
+            "scenario_id": f"{name}_{n}",
+            "split": "validation",
+            "data": text.replace("tracejury_boat_entry", f"{name}_{n}"),
+        }
+        for n in (1, 2)
+    ]
     held = io.BytesIO()
     pd.DataFrame(rows).to_parquet(held)
     return held.getvalue()
@@ -46,6 +65,14 @@ class Hub(BaseHTTPRequestHandler):
             siblings = [{"rfilename": "README.md"}, {"rfilename": NAME}]
             info = {"id": "PatronusAI/TRAIL", "sha": COMMIT, "siblings": siblings, "private": False, "tags": []}
             self._answer(200, orjson.dumps(info), {"Content-Type": "application/json"})
+        elif self.path.startswith(f"/api/datasets/{GAIA2}"):
+            siblings = [{"rfilename": name} for name in SCENARIOS]
+            info = {"id": GAIA2, "sha": COMMIT, "siblings": siblings, "private": False, "tags": []}
+            self._answer(200, orjson.dumps(info), {"Content-Type": "application/json"})
+        elif self.path.endswith(SCENARIOS):
+            body = scenarios(self.path.split("/")[-2])
+            headers = {"ETag": f'"{hashlib.sha256(body).hexdigest()}"', "X-Repo-Commit": COMMIT}
+            self._answer(200, body, headers)
         elif self.path.endswith(NAME):
             etag = hashlib.sha256(self.body).hexdigest()
             self._answer(200, self.body, {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT})
@@ -74,10 +101,10 @@ def hub() -> Iterator[str]:
     server.shutdown()
 
 
-def fetch(home: Path, endpoint: str) -> subprocess.CompletedProcess[str]:
+def fetch(home: Path, endpoint: str, *words: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"HF_ENDPOINT": endpoint, "HF_HOME": str(home / "hf"), "TRACEJURY_HOME": str(home / "w")}
     environment |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DOWNLOAD_TIMEOUT": "5", "HF_HUB_DISABLE_TELEMETRY": "1"}
-    command = [sys.executable, "-m", "tracejury.app.cli", "fetch", "trail"]
+    command = [sys.executable, "-m", "tracejury.app.cli", *(words or ("fetch", "trail"))]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -101,3 +128,19 @@ def test_no_network_is_said_in_a_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "cannot be reached" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_scenarios_of_gaia2_arrive_as_files_that_can_be_run(hub: str, tmp_path: Path) -> None:
+    done = fetch(tmp_path, hub, "gaia2", "fetch", "--capability", "time", "--limit", "1")
+    assert done.returncode == 0, done.stderr
+    assert "1 scenario of time" in done.stderr
+    files = sorted((tmp_path / "w/gaia2/scenarios").rglob("*.json"))
+    assert [file.relative_to(tmp_path / "w").as_posix() for file in files] == ["gaia2/scenarios/time/time_1.json"]
+    words = ["gaia2", "run", str(files[0].parent), "--model", "m", "--no-judge", "--repeats", "1", "--dry-run"]
+    assert "time  time_1_run_1_" in fetch(tmp_path, hub, *words).stdout
+
+
+def test_a_capability_that_gaia2_has_not_is_refused_before_the_hub_is_asked(tmp_path: Path) -> None:
+    done = fetch(tmp_path, "http://127.0.0.1:9", "gaia2", "fetch", "--capability", "planning")
+    assert done.returncode == 1
+    assert "GAIA2 has no capability 'planning'. Try: execution, search" in done.stderr

@@ -14,7 +14,7 @@ PAIRS = pd.DataFrame(
         ("t2", "e1", "high", "LC", False, True, False),
         ("t2", "e2", "medium", "LC", False, False, False),
     ],
-    columns=["trace_id", "error_id", "impact", "judge", "relevant", "caught", "localized"],
+    columns=["trace_id", "error_id", "impact", "dimension", "relevant", "caught", "localized"],
 ).assign(judge_model="model-a")
 
 

@@ -32,7 +32,7 @@ def metrics(at: AppTest) -> dict[str, str]:
 
 
 def test_an_empty_workspace_points_at_the_samples(empty: Workspace, open_page: OpenPage) -> None:
-    assert "The workspace is empty" in open_page("ingest").info[0].value
+    assert "This workspace holds no traces" in open_page("ingest").info[0].value
 
 
 def test_what_is_here_is_counted_by_format(full: Workspace, open_page: OpenPage) -> None:
@@ -66,7 +66,7 @@ def test_each_bar_of_an_upload_lists_its_traces_and_those_stored_open(full: Work
     for bounds, count in zip(numbers(bars["customdata"]).tolist(), counts, strict=True):
         if count:  # a bar of none cannot be hit
             click(at, "chart-spans", {"customdata": bounds})
-            assert any(text.startswith(f"{count} behind this") for text in texts(at.caption)), bounds
+            assert any(text.startswith(f"{count} row") for text in texts(at.caption)), bounds
     before, after = drawn(at, "sizes")
     assert before["customdata"] == after["customdata"]
     for mark in before["customdata"]:
@@ -81,7 +81,7 @@ def test_a_bar_of_traces_that_are_not_stored_yet_opens_none(empty: Workspace, op
     at = upload(open_page("ingest"), (SAMPLES[0].name, SAMPLES[0].read_bytes()))
     click(at, "chart-sizes", {"customdata": drawn(at, "sizes")[0]["customdata"][0]})
     choose(at, "behind-sizes", 0)
-    assert "It can be read once it is stored." in texts(at.caption)
+    assert "You can open the trace after it is stored." in texts(at.caption)
     assert [button.key for button in at.button] == ["store"]
 
 
@@ -103,7 +103,7 @@ def test_nothing_is_stored_before_the_button_is_pressed(empty: Workspace, open_p
 
 def test_what_is_there_already_is_not_offered_again(full: Workspace, open_page: OpenPage) -> None:
     at = upload(open_page("ingest"), (SAMPLES[0].name, SAMPLES[0].read_bytes()))
-    assert (metrics(at)["New traces"], metrics(at)["There already"]) == ("0", "1")
+    assert (metrics(at)["New traces"], metrics(at)["Already stored"]) == ("0", "1")
     assert at.button(key="store").disabled
 
 
@@ -131,7 +131,7 @@ def test_a_changed_trace_is_told_from_one_that_is_there(full: Workspace) -> None
         changed = file.read_bytes().replace(b"main", b"mian", 1)
         assert changed != file.read_bytes()
         found = inspect(connection, {"a.json": file.read_bytes(), "b.json": changed})
-    assert found.traces["state"].iloc[0] == "there already"
+    assert found.traces["state"].iloc[0] == "already stored"
     assert found.traces["state"].iloc[1] in {"changed", "twice in this upload"}
 
 

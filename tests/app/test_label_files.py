@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from tracejury.app.cli import main
 from tracejury.ingest.store import load, read_transaction
 from tracejury.judging.judges.trace_text import render_trace
-from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import open_workspace
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -158,7 +159,7 @@ def test_an_evaluator_that_only_scores_is_compared_by_score_and_misses_no_error(
     run("labels", "import", labels, "--reviewed", "--home", home)
     run("labels", "import", scores, "--home", home)
     with read_transaction(open_workspace(home).engine) as connection:
-        frames = load_frames(connection, Selection(reference="ada"))
+        frames = load_frames(connection, Filters(reference="ada"))
     pairs = sorted((row.dimension, row.reference_score, row.judge_score) for row in frames.score_pairs.itertuples())
     assert pairs == [("LC", 2, 1), ("helpfulness", 1, 1)]  # the score of a span is compared with none
     assert (len(frames.error_pairs), len(frames.judged), len(frames.unit_labels)) == (0, 0, 0)

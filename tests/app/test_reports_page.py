@@ -12,20 +12,21 @@ from tests.app.conftest import OpenPage
 from tests.app.marks import choose
 from tests.app.workspaces import hold_blind
 
-from tracejury.app import datasets, loading
+from tracejury.app import datasets
 from tracejury.app.api.exports import export_routes
-from tracejury.app.loading import Choice
+from tracejury.app.estimates import estimate
 from tracejury.ingest.store import read_transaction, trace_ids
+from tracejury.judging.reports.filters import Filters
 from tracejury.judging.store import Workspace
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No trace is here yet" in open_page("reports").info[0].value
+    assert "This workspace holds no traces" in open_page("reports").info[0].value
 
 
 def test_the_button_says_how_many_rows_leave_under_the_current_filter(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", judge_models="checks")
-    rows = len(loading.frames(Choice(judge_models=("checks",))).error_pairs)
+    rows = len(estimate(Filters(judge_models=("checks",)), "error_pairs"))
     labels = labels_of(at)
     assert f"Export {rows:,} rows (current filter)" in labels
     assert {"JSON", "Markdown", "LaTeX", "Parquet", "All tables as ZIP", "Web page with charts", "Manifest"} <= labels
@@ -36,18 +37,18 @@ def test_a_table_is_previewed_as_it_prints(shown: Workspace, open_page: OpenPage
     table = at.dataframe[0].value
     careful = table[table["judge_model"] == "careful-judge"].iloc[0]
     assert careful["recall"] == "0.5882"  # 10 of 17
-    assert table.loc[table["judge"] == "GF", "precision"].iloc[0] == ""
+    assert table.loc[table["dimension"] == "GF", "precision"].iloc[0] == ""
 
 
 def test_a_table_without_rows_says_what_it_is_made_from(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("reports", table="Table 4: Judge scores against human scores", judge_models="hasty-judge")
+    at = open_page("reports", table="Table 4: Judge scores against reference scores", judge_models="hasty-judge")
     assert "made from score pairs" in at.info[0].value
 
 
 def test_the_stable_address_carries_filters_and_token(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", reference="ben")
     (address,) = [code.value for code in at.code if "/api/export/" in code.value]
-    assert address.startswith("/api/export/pairs?format=csv&human=ben&token=")
+    assert address.startswith("/api/export/pairs?format=csv&reference=ben&token=")
 
 
 def test_the_stable_address_of_several_judges_gives_the_rows_that_the_page_counts(
@@ -56,7 +57,7 @@ def test_the_stable_address_of_several_judges_gives_the_rows_that_the_page_count
     at = open_page("reports", judge_models=["checks", "hasty-judge"])
     (address,) = [code.value for code in at.code if "/api/export/" in code.value]
     answer = TestClient(Starlette(routes=list(export_routes(lambda: full)))).get(address)
-    rows = len(loading.frames(Choice(judge_models=("checks", "hasty-judge"))).error_pairs)
+    rows = len(estimate(Filters(judge_models=("checks", "hasty-judge")), "error_pairs"))
     assert len(pd.read_csv(io.BytesIO(answer.content))) == rows
     assert f"Export {rows:,} rows (current filter)" in labels_of(at)
 
@@ -95,7 +96,7 @@ def test_each_row_behind_the_tables_leads_to_its_trace(full: Workspace, open_pag
 
 
 def test_a_row_of_a_table_of_traces_leads_to_it_and_an_aggregate_nowhere(shown: Workspace, open_page: OpenPage) -> None:
-    spread = open_page("reports", table="The scores of each trace over runs")
+    spread = open_page("reports", table="Scores of each trace over repeats")
     choose(spread, "printed-trace_spread", 0)
     assert spread.button(key="printed-open").label == "Open in Compare"
     rates = open_page("reports", table="Table 3: Caught errors by judge")

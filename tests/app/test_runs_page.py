@@ -18,18 +18,28 @@ from tests.fake_provider import verdict
 from tests.judging.grid import Counting, planned
 
 from tracejury.app.cli import main
-from tracejury.app.components import behind
+from tracejury.app.components import drilldown
 from tracejury.app.estimating import EstimateError, estimate
+from tracejury.app.run_processes import RUNS
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.judges.model import ModelError, Prices
-from tracejury.judging.runs.run_store import next_run, run_spec, watch
-from tracejury.judging.runs.runner import RunSpec
+from tracejury.judging.runs.run_control import run_spec, watch
+from tracejury.judging.runs.run_spec import RunSpec
 from tracejury.judging.store import Workspace, open_workspace
 from tracejury.judging.store.tables import cell
 
 
+@pytest.fixture(autouse=True)
+def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The runs for which the page asks for a process; none is started, and each counts as at work."""
+    runs: list[int] = []
+    monkeypatch.setattr(RUNS, "start", lambda _home, run_key: runs.append(run_key))
+    monkeypatch.setattr(RUNS, "is_at_work", lambda _home, run_key: run_key in runs)
+    return runs
+
+
 def test_an_empty_workspace_says_how_to_start(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No judge has run yet" in open_page("runs").info[0].value
+    assert "This workspace holds no runs" in open_page("runs").info[0].value
 
 
 def test_each_run_is_listed_with_its_states_and_cost(shown: Workspace, open_page: OpenPage) -> None:
@@ -55,22 +65,77 @@ def test_a_run_without_prices_costs_unknown_not_zero(shown: Workspace, open_page
     assert {metric.label: metric.value for metric in at.metric}["Cost, US$"] == "unknown"
 
 
-def test_a_run_is_queued_paused_resumed_and_cancelled(full: Workspace, open_page: OpenPage) -> None:
+def test_a_run_gets_its_process_and_is_paused_resumed_and_cancelled(
+    full: Workspace, open_page: OpenPage, started: list[int]
+) -> None:
     at = open_page("runs")
     at.text_input(key="new_model").set_value(REPEATED)
     at.button[0].click().run()
-    assert "Run 5 is queued: 42 judgements" in at.success[0].value  # 6 traces by 7 judges
-    assert next_run(full.engine) == 5
+    assert "Run 5 starts: 42 judgements" in at.success[0].value  # 6 traces by 7 rubrics
+    assert (started, watch(full.engine, 5)["status"]) == ([5], "queued")
     at = open_page("runs")
     at.button(key="pause").click().run()
     assert watch(full.engine, 5)["status"] == "paused"
     at.button(key="resume").click().run()
-    assert watch(full.engine, 5)["status"] == "queued"
+    assert (started, watch(full.engine, 5)["status"]) == ([5, 5], "queued")
     at.button(key="cancel").click().run()
     assert watch(full.engine, 5)["status"] == "cancelled"
 
 
-def test_pace_prices_and_what_may_be_asked_again_go_into_the_run(full: Workspace, open_page: OpenPage) -> None:
+def test_a_run_without_a_process_says_so_and_how_it_ended_and_can_go_on(
+    full: Workspace, open_page: OpenPage, started: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = open_page("runs")
+    at.text_input(key="new_model").set_value(REPEATED)
+    at.button[0].click().run()
+    started.clear()  # it is gone
+    monkeypatch.setattr(RUNS, "end_of", lambda _home, key: f"The process of this run was ended by signal {key + 4}.")
+    at = open_page("runs")
+    assert "was ended by signal 9" in at.warning[0].value
+    assert any("No process works on this run" in text for text in texts(at.caption))
+    at.button(key="resume").click().run()
+    assert started == [5]
+    assert not any("No process works on this run" in text for text in texts(at.caption))
+
+
+def test_a_run_that_its_budget_stopped_says_so_and_can_be_resumed(
+    tmp_path: Path, clean_caches: None, open_page: OpenPage, started: list[int]
+) -> None:
+    grid = planned(tmp_path / "home", rubrics=("LC",), budget_usd=0.0)
+    assert grid.run(Counting()).status == "out of budget"
+    at = open_page("runs")
+    assert at.dataframe[0].value["status"].tolist() == ["out of budget"]
+    at.button(key="resume").click().run()
+    assert (started, grid.watch()["status"]) == ([1], "queued")
+
+
+def test_answers_without_a_score_stand_in_states_of_their_own(
+    shown: Workspace, open_page: OpenPage, tmp_path: Path
+) -> None:
+    table = open_page("runs").dataframe[0].value.set_index("name").loc["imported: careful-judge"]
+    assert (table["scored"], table["not_applicable"]) == (0, 0)
+    assert table["errors_only"] + table["failed"] == table["cells"] > table["failed"]
+
+
+def test_a_tie_of_a_jury_is_tied_and_not_inapplicable(tmp_path: Path, clean_caches: None, open_page: OpenPage) -> None:
+    grid = planned(tmp_path / "home", models=("one", "two"), mode="jury", rubrics=("LC",))
+    grid.run(Counting(), Counting(script=lambda n, _: verdict(3 if n else 2)))
+    table = open_page("runs").dataframe[0].value.set_index("run").loc[2]
+    assert (table["scored"], table["tied"], table["not_applicable"]) == (1, 2, 0)
+
+
+def test_a_broken_rubric_is_left_out_by_name(full: Workspace, open_page: OpenPage) -> None:
+    (full.home / "rubrics").mkdir()
+    (full.home / "rubrics" / "safe.toml").write_text('key = "SAFE"\n', encoding="utf-8")
+    at = open_page("runs")
+    assert "safe.toml: title: Field required" in at.warning[0].value.replace("\\", "")
+    assert "LC" in at.multiselect(key="new_dimensions").options
+    (full.home / "rubrics" / "safe.toml").unlink()
+
+
+def test_pace_prices_and_what_may_be_asked_again_go_into_the_run(
+    full: Workspace, open_page: OpenPage, started: list[int]
+) -> None:
     at = open_page("runs")
     at.text_input(key="new_model").set_value("private/one, private/two")
     at.selectbox(key="new_mode").set_value("jury")
@@ -79,8 +144,8 @@ def test_pace_prices_and_what_may_be_asked_again_go_into_the_run(full: Workspace
     at.checkbox(key="new_ask").uncheck()
     at.checkbox(key="new_cache").uncheck()
     at.button[0].click().run()
-    assert "is queued" in at.success[0].value
-    spec = run_spec(full.engine, next_run(full.engine) or 0)
+    assert "Run 5 starts" in at.success[0].value
+    spec = run_spec(full.engine, started[0])
     assert (spec.models, spec.mode, spec.rpm, spec.tpm) == (("private/one", "private/two"), "jury", 60, None)
     assert spec.prices == dict.fromkeys(spec.models, Prices(prompt=3e-6, completion=15e-6, cache_read=0.3e-6))
     assert (spec.ask_again, spec.use_cache, spec.batch) == (False, False, False)
@@ -124,7 +189,7 @@ def test_a_jury_s_ties_and_what_was_perhaps_paid_are_told(
     at = open_page("runs", run=f"{grid.run_key} · LC by one, two")
     captions = " ".join(caption.value for caption in at.caption)
     assert "3 judgements, 1 tied" in captions
-    assert "1 request went out and no answer is known" in captions
+    assert "1 request sent without a known answer" in captions
     table = next(frame.value for frame in at.dataframe if "missing" in frame.value.columns)
     assert sorted(table["tied"]) == ["", "", "1, 3"]
     trace_id = table["trace_id"].iloc[0]
@@ -149,7 +214,7 @@ def test_the_votes_of_a_jury_stand_by_judge_and_each_share_opens_what_it_counts(
         assert votes[share].endswith(f"n {n}"), share
         choose(at, "votes", (0, share))
         assert not at.exception
-        assert any(text.startswith(f"{n} behind this") for text in texts(at.caption)), share
+        assert any(text.startswith(f"{n} row") for text in texts(at.caption)), share
     choose(at, "behind-votes", 0)
     assert at.button(key="votes-open").label == "Open in Compare"
 
@@ -163,7 +228,7 @@ def test_each_part_of_a_bar_of_outcomes_lists_as_many_judgements_as_it_counts(
         for mark in bars["customdata"]:
             click(at, "chart-outcomes", {"customdata": mark})
             assert not at.exception
-            assert any(text.startswith(f"{mark[2]} behind this") for text in texts(at.caption)), mark
+            assert any(text.startswith(f"{mark[2]} row") for text in texts(at.caption)), mark
             seen.append(mark[2])
     assert sum(seen) == 18
     rows = next(frame.value for frame in at.dataframe if "seconds" in frame.value.columns)
@@ -192,7 +257,7 @@ def test_a_box_of_seconds_lists_all_its_judgements_slowest_first_and_a_mark_its_
     at = open_page("runs", run="4 · three runs")
     reach, beyond = drawn(at, "latency")[-2:]
     click(at, "chart-latency", {"customdata": reach["customdata"][0]})
-    assert any(text.startswith(f"{reach['customdata'][0][1]} behind this") for text in texts(at.caption))
+    assert any(text.startswith(f"{reach['customdata'][0][1]} row") for text in texts(at.caption))
     assert list(listed(at)["seconds"]) == [60.25, 3.0, 2.5, 2.0, 1.5, 1.0]
     click(at, "chart-latency", {"customdata": beyond["customdata"][0]})
     (row,) = listed(at).to_dict("records")
@@ -204,12 +269,12 @@ def test_a_box_of_seconds_lists_all_its_judgements_slowest_first_and_a_mark_its_
 def test_the_tiles_list_what_was_dearest_and_longest_of_all_that_they_sum(full: Workspace, open_page: OpenPage) -> None:
     cells = measure(full, cost_usd=[0.5, 0.125, 2.0], prompt_tokens=[10, 40, 30, 20])
     at = open_page("runs", run="4 · three runs")
-    assert not any("behind this" in text for text in texts(at.caption))
+    assert not any("this point" in text for text in texts(at.caption))
     for words, column, most in (("dearest", "cost_usd", [2.0, 0.5, 0.125]),
                                 ("longest prompts", "prompt_tokens", [40, 30, 20, 10])):  # fmt: skip
         at.segmented_control(key="costly").set_value(words).run()
         assert list(listed(at)[column]) == most
-        assert any(text.startswith(f"{len(most)} behind this") for text in texts(at.caption))
+        assert any(text.startswith(f"{len(most)} row") for text in texts(at.caption))
     assert {metric.label: metric.value for metric in at.metric} == {"Cost, US$": "2.6250", "Prompt tokens": "100"}
     hold_blind(full, "me", cells[1][0])  # all three repeats of the first trace
     at.run()
@@ -219,11 +284,11 @@ def test_the_tiles_list_what_was_dearest_and_longest_of_all_that_they_sum(full: 
 def test_of_many_judgements_the_first_are_read_and_all_are_counted(
     full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(behind, "MOST_ROWS", 4)
+    monkeypatch.setattr(drilldown, "MOST_ROWS", 4)
     at = open_page("runs", run="4 · three runs")
     at.segmented_control(key="costly").set_value("dearest").run()
     assert len(listed(at)) == 4
-    assert any(text.startswith("18 behind this, the first 4 shown") for text in texts(at.caption))
+    assert any(text.startswith("18 rows for this point, the first 4 shown") for text in texts(at.caption))
 
 
 def test_a_tile_of_which_nothing_is_known_lists_nothing(full: Workspace, open_page: OpenPage) -> None:
@@ -240,10 +305,12 @@ def test_a_failed_judgement_opens_in_compare(shown: Workspace, open_page: OpenPa
 def test_a_run_without_a_model_is_refused(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("runs")
     at.button[0].click().run()
-    assert "at least one judge and one model" in at.error[0].value
+    assert "at least one dimension and one model" in at.error[0].value
 
 
-def test_the_cost_of_a_run_is_estimated_in_four_ways_before_it_is_queued(full: Workspace, open_page: OpenPage) -> None:
+def test_the_cost_of_a_run_is_estimated_in_four_ways_before_it_is_started(
+    full: Workspace, open_page: OpenPage, started: list[int]
+) -> None:
     at = open_page("runs")
     at.text_input(key="new_model").set_value("gpt-4.1")
     at.button[1].click().run()
@@ -251,7 +318,7 @@ def test_the_cost_of_a_run_is_estimated_in_four_ways_before_it_is_queued(full: W
     total = table.iloc[-1]
     assert (total["dimension"], total["calls"]) == ("total", 42)  # 6 traces by 7 judges
     assert total["naive"] > total["deduplicated"] >= total["cached"] > total["batch"] > 0
-    assert next_run(full.engine) is None
+    assert started == []
 
 
 def test_an_estimate_that_cannot_be_made_says_why(tmp_path: Path) -> None:

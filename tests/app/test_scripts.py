@@ -1,4 +1,4 @@
-"""Tokens for scripts: of one person, for one use and some days, taken back with the right, the password or a word."""
+"""Tokens for scripts: of one person, for one use and some days, revoked with the right, the password or a word."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tracejury.app.config import config
 from tracejury.app.grants import Grant, TokenError, mint
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace, tables
-from tracejury.judging.store.people import add_person, change_person, sign_out, take_back_scripts
+from tracejury.judging.store.people import add_person, change_person, revoke_script_tokens, sign_out
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_it_says_whose_it_is_and_stands_nowhere_in_the_store(space: Workspace) -
 
 def test_it_ends_after_its_days(space: Workspace) -> None:
     token = make(space, days=1, now=time.time() - DAY_S - 1)
-    with pytest.raises(TokenError, match="out of date"):
+    with pytest.raises(TokenError, match="has expired"):
         checked_script(space, token, use="export")
     with pytest.raises(ValueError, match="1 to 90"):
         make(space, days=91)
@@ -83,8 +83,8 @@ def test_signing_out_of_the_browser_leaves_scripts_alone_and_taking_back_ends_on
     sign_out(space.engine, "ada")
     assert checked_script(space, mine, use="export").user == "ada"
     with write_transaction(space.engine) as connection:
-        take_back_scripts(connection, "ada", by="ada")
-    with pytest.raises(TokenError, match="taken back"):
+        revoke_script_tokens(connection, "ada", by="ada")
+    with pytest.raises(TokenError, match="revoked"):
         checked_script(space, mine, use="export")
     assert checked_script(space, roots, use="export").user == "root"
     assert checked_script(space, make(space), use="export").user == "ada"
@@ -115,19 +115,19 @@ class TestTheCommand:
     def test_it_prints_the_token_and_says_how_long_it_is_good(self, space: Workspace) -> None:
         made = self.run("--person", "ada", "--days", "2")
         assert (made.exit_code, made.stderr.strip()) == (
-            0, "for ada, to export, good for 2 days; --take-back ends it",
+            0, "for ada, to export, expires in 2 days; --revoke ends it",
         )  # fmt: skip
         token = made.stdout.strip()
         assert checked_script(space, token, use="export").user == "ada"
-        assert self.run("--person", "ada", "--take-back").exit_code == 0
-        with pytest.raises(TokenError, match="taken back"):
+        assert self.run("--person", "ada", "--revoke").exit_code == 0
+        with pytest.raises(TokenError, match="revoked"):
             checked_script(space, token, use="export")
 
     @pytest.mark.parametrize("who", ["ann", "nobody"])
     def test_who_has_not_the_right_gets_none(self, space: Workspace, who: str) -> None:
         refused = self.run("--person", who)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert "name a researcher" in refused.stderr
+        assert "NAME of a researcher" in refused.stderr
 
     def test_where_nobody_signs_in_the_one_person_gets_one(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -138,8 +138,8 @@ class TestTheCommand:
         made = self.run()
         alone = open_workspace(tmp_path / "alone")
         assert checked_script(alone, made.stdout.strip(), use="export").user == config().user
-        assert self.run("--take-back").exit_code == 0
-        with pytest.raises(TokenError, match="taken back"):
+        assert self.run("--revoke").exit_code == 0
+        with pytest.raises(TokenError, match="revoked"):
             checked_script(alone, made.stdout.strip(), use="export")
 
 
@@ -151,13 +151,13 @@ class TestTheAccountPage:
     def test_a_token_is_shown_once_and_taken_back(self, space: Workspace, open_page: OpenPage) -> None:
         at = open_page("account")
         at.number_input(key="script_days").set_value(3)
-        at.button(key="FormSubmitter:script_token-Make a token").click().run()
+        at.button(key="FormSubmitter:script_token-Create token").click().run()
         token = at.code[0].value
         assert checked_script(space, token, use="export").user == "ada"
         at.run()
         assert [one.value for one in at.code] == []
-        at.button(key="take_back").click().run()
-        with pytest.raises(TokenError, match="taken back"):
+        at.button(key="revoke_tokens").click().run()
+        with pytest.raises(TokenError, match="revoked"):
             checked_script(space, token, use="export")
 
     def test_an_annotator_is_offered_none(self, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:

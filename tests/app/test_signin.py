@@ -246,3 +246,29 @@ def test_with_sign_in_off_one_person_on_this_machine_has_every_right(
     at.switch_page("views/admin.py")
     at.run()
     assert at.header[0].value == "Admin"
+
+
+class TestWhoSends:
+    def test_eight_wrong_passwords_of_a_stranger_leave_a_known_device_the_way_in(self, client: TestClient) -> None:
+        assert enter(client).status_code == 303
+        del client.cookies[COOKIE]
+        stranger = TestClient(client.app, follow_redirects=False)
+        for _ in range(TRIES_BY_NAME):
+            assert enter(stranger, password="wrong").status_code == 401
+        assert enter(stranger).status_code == 429
+        assert enter(client).status_code == 303
+
+    def test_the_cookie_of_a_device_is_for_its_own_person_and_opens_nothing(self, client: TestClient) -> None:
+        enter(client)
+        device = client.cookies[signin.DEVICE]
+        assert signin.known_device("another secret", device, "ada") == ""
+        stranger = TestClient(client.app, follow_redirects=False, cookies={signin.DEVICE: device})
+        assert page(stranger).status_code == 303
+        for _ in range(TRIES_BY_NAME):
+            enter(stranger, name="root", password="wrong")
+        assert enter(stranger, name="root").status_code == 429
+
+    def test_a_header_of_a_proxy_that_nobody_named_gives_no_new_address(self, client: TestClient) -> None:
+        for number in range(TRIES_BY_NAME):
+            enter(client, password="wrong", headers={"x-forwarded-for": f"10.0.0.{number}"})
+        assert enter(client, headers={"x-forwarded-for": "10.9.9.9"}).status_code == 429

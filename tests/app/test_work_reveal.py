@@ -62,22 +62,22 @@ def refused(answer: Any) -> str:
 
 def test_before_submitting_it_is_refused_with_the_reason(space: Workspace) -> None:
     ann = Person(space, "ann")
-    assert "only after submitting" in refused(ann.reveal())
+    assert "hidden until you submit" in refused(ann.reveal())
     ann.does("review.put", status="skipped", reason="too long")
-    assert "only after submitting" in refused(ann.reveal())
+    assert "hidden until you submit" in refused(ann.reveal())
 
 
 def test_submitting_alone_reveals_nothing(space: Workspace) -> None:
     ann = Person(space, "ann")
     ann.submits()
-    assert "has not been revealed" in refused(ann.reveal())
+    assert "not revealed on this trace" in refused(ann.reveal())
 
 
 def test_a_reveal_before_submitting_is_not_stored(space: Workspace) -> None:
     ann = Person(space, "ann")
     assert ann.does("reveal").status_code == 422
     ann.submits()
-    assert "has not been revealed" in refused(ann.reveal())
+    assert "not revealed on this trace" in refused(ann.reveal())
 
 
 def test_after_submit_and_reveal_the_judges_answers_are_there(space: Workspace) -> None:
@@ -101,7 +101,7 @@ def test_reopening_closes_it_again(space: Workspace) -> None:
     ann.submits()
     ann.does("reveal")
     ann.does("review.put", status="open")
-    assert "only after submitting" in refused(ann.reveal())
+    assert "hidden until you submit" in refused(ann.reveal())
 
 
 def test_one_persons_reveal_opens_nothing_for_another_or_for_a_repeat(space: Workspace) -> None:

@@ -329,7 +329,7 @@ def test_hidden_names_are_in_no_answer_until_one_has_submitted(
     for name in NAMES:
         assert client.get("/api/search/named", params=parameters | {"q": name}).json() == {"hits": []}
     refused = client.get("/api/text/named", params=parameters)
-    assert (refused.status_code, refused.json()["remedy"]) == (403, "it can be read after submitting")
+    assert (refused.status_code, refused.json()["remedy"]) == (403, "submit the trace first")
     client.post("/api/ops", json=body(token("named"), review("submitted"), trace_id="named"))
     opened = client.get("/api/trace/named", params=parameters)
     assert [name for name in NAMES if name in opened.text.lower()] == list(NAMES)

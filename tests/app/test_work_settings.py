@@ -64,12 +64,12 @@ def test_a_change_on_top_of_another_windows_is_refused(client: TestClient, space
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"newError": "J"}, "J is taken by “Next span”."),
-        ({"newError": "B", "next": "B"}, "B is taken by “New error here"),
+        ({"newError": "J"}, "J is used by “Next span”."),
+        ({"newError": "B", "next": "B"}, "B is used by “New error here"),
         ({"newError": "R"}, "R is reserved."),
         ({"newError": "3"}, "3 is reserved."),
         ({"submit": "B"}, "The key of “Check, save and submit” is fixed."),
-        ({"dance": "B"}, "There is no act 'dance'"),
+        ({"dance": "B"}, "There is no action 'dance'"),
         ({"newError": 7}, "The key of “New error here, selection as evidence” is none."),
         ({"newError": "x" * 30}, "is none"),
     ],

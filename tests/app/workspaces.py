@@ -17,7 +17,6 @@ from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
 from tracejury.judging.records import Call, Failure, Verdict
-from tracejury.judging.reports.estimates import Revision
 from tracejury.judging.reports.frames import revision
 from tracejury.judging.runs.offline import judge_all
 from tracejury.judging.runs.verdict_imports import import_outcomes
@@ -31,6 +30,7 @@ from tracejury.judging.runs.verdicts import (
 )
 from tracejury.judging.store import Workspace, open_workspace
 from tracejury.judging.store.people import ensure_annotator
+from tracejury.judging.store.revisions import Revision
 
 DATA = Path(str(data_file)).parent
 TRACES = 6

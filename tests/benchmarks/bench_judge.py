@@ -17,14 +17,14 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 from tests.fake_provider import Answer, Provider, verdict
 from tests.judging.grid import AGENTS, RUBRICS, planned
+from tests.judging.run_owners import setup
 from tests.judging.traces import small_reading, small_trace
-from tests.judging.workers import setup
 from tracejury.judging.judges.evidence import Finder
 from tracejury.judging.judges.judge import Judge, judge_trace
 from tracejury.judging.judges.model import LitellmModel, ModelRequest, form_arguments, messages_of, warm
 from tracejury.judging.judges.prompt import Prompts, build_prompt
 from tracejury.judging.judges.reply import reply_schema
-from tracejury.judging.runs.run_store import SqlRunStore
+from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.runs.runner import Runner
 
 IN_FLIGHT, CALLS, ROUNDS = 64, 320, 3
@@ -67,7 +67,7 @@ def grid_seconds(base_url: str, calls: int) -> float:
     traces = [small_trace(trace_id=f"{n:032x}") for n in range(1, calls // 10 + 1)]
     with tempfile.TemporaryDirectory() as folder:
         grid = planned(Path(folder), traces, repeats=5, models=("openai/fake",), concurrency=IN_FLIGHT)
-        store = SqlRunStore(grid.engine, grid.run_key)
+        store = RunStore(grid.engine, grid.run_key)
         models = {"openai/fake": setup(base_url)}
         runner = Runner(grid.spec, store, rubrics=RUBRICS, models=models, agents=AGENTS)
         started = time.perf_counter()

@@ -39,7 +39,7 @@ def test_a_trace_is_settled_and_its_gold_written(profile: BrowserContext, addres
     page = person_page(profile, address, "judy", "/adjudicate")
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
-    expect(page.get_by_text("Still to decide")).to_be_visible()
+    expect(page.get_by_text("Undecided")).to_be_visible()
     expect(page.get_by_text("<img src=x onerror=alert(1)>")).to_be_visible()
     text = page.locator("[data-testid=stMain]").inner_text()
     assert "ben" not in text.split()
@@ -50,8 +50,8 @@ def test_a_trace_is_settled_and_its_gold_written(profile: BrowserContext, addres
     page.get_by_label("Reason").first.fill("Half of the answer holds.")
     page.get_by_role("button", name="Set", exact=True).click()
     expect(page.get_by_text("LC is 2.")).to_be_visible()
-    page.get_by_role("button", name="Write gold", exact=True).click()
-    expect(page.get_by_text("Gold version 1 is written.")).to_be_visible()
+    page.get_by_role("button", name="Save as gold", exact=True).click()
+    expect(page.get_by_text("Gold version 1 is saved.")).to_be_visible()
     assert not any("evil.example" in url for url in urls)
     with read_transaction(space.engine) as connection:
         assert default_reference(connection) == "gold"

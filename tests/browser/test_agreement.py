@@ -17,7 +17,7 @@ def test_a_click_on_a_bar_lists_its_errors_and_leads_to_compare(page: Page, samp
     expect(bars).to_have_count(8)  # four impacts, caught and localized
     bars.nth(3).click(force=True)  # all impacts, caught
     # the bar counts 17 of ada's errors: 6 more are on the trace where the careful judge failed
-    expect(page.get_by_text("17 behind this")).to_be_visible()
+    expect(page.get_by_text("17 rows for this point")).to_be_visible()
     choose_first_row(page.locator(".st-key-behind-impact"))
     page.get_by_role("button", name="Open in Compare").click()
     page.wait_for_url("**/compare?**")
@@ -29,7 +29,7 @@ def test_a_click_on_a_bar_lists_its_errors_and_leads_to_compare(page: Page, samp
 def test_filters_stand_in_the_address_and_hold_on_another_page(page: Page, sample_server: str) -> None:
     page.goto(f"{sample_server}/agreement?reference=ben")
     settled(page)
-    expect(page.get_by_text("Human: ben")).to_be_visible()
+    expect(page.get_by_text("Reference: ben")).to_be_visible()
     page.get_by_test_id("stSelectbox").filter(has_text="Matches").locator("input").click()
     page.get_by_role("option", name="confirmed").click()
     page.wait_for_url("**matches=confirmed**")
@@ -38,7 +38,7 @@ def test_filters_stand_in_the_address_and_hold_on_another_page(page: Page, sampl
     page.wait_for_url("**/reports**")
     settled(page)
     expect(page.get_by_text("confirmed matches only").first).to_be_visible()
-    expect(page.get_by_text("Human: ben")).to_be_visible()
+    expect(page.get_by_text("Reference: ben")).to_be_visible()
 
 
 def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, sample_server: str) -> None:
@@ -49,7 +49,7 @@ def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, samp
     count = int(page.locator(".st-key-chart-confusion .textpoint text").nth(15).text_content() or "")
     squares.nth(15).click(force=True)  # reference 3, judge 3
     expect(page.locator(".st-key-behind-confusion")).to_be_visible()
-    expect(page.get_by_text(f"{count} behind this")).to_be_visible()
+    expect(page.get_by_text(f"{count} row")).to_be_visible()
 
 
 def test_a_click_on_an_error_of_the_strip_opens_it_under_the_judge_of_its_row(page: Page, sample_server: str) -> None:
@@ -87,5 +87,5 @@ def test_a_click_on_an_outline_of_alpha_lists_the_traces_of_its_runs(page: Page,
     expect(steps.first).to_be_attached()
     steps.last.click(force=True)
     expect(page.get_by_text("P(alpha < .667)").last).to_be_visible()
-    expect(page.get_by_text("6 behind this")).to_be_visible()
+    expect(page.get_by_text("6 rows for this point")).to_be_visible()
     expect(page.locator(".st-key-behind-alpha")).to_be_visible()

@@ -33,7 +33,7 @@ def with_a_partner(space: Workspace) -> tuple[str, str]:
         for judge_model in ("careful-judge", "hasty-judge", "checks"):
             for trace_id in undecided(connection, reference="ben", judge_model=judge_model):
                 comparison = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model=judge_model)
-                if {"missed", "extra"} <= {pair.state for pair in comparison.pairs}:
+                if {"missed", "unmatched"} <= {pair.state for pair in comparison.pairs}:
                     return trace_id, judge_model
     raise AssertionError("every error and every finding has its partner")
 
@@ -79,13 +79,13 @@ def test_y_confirms_and_n_rejects_and_both_are_stored(page: Page, sample_server:
     expect(page.locator(f'.tjc-row[data-key="{key}"] .tjc-done')).to_have_attribute("title", "confirmed by ruth")
 
 
-def test_an_extra_finding_is_judged_by_key_and_u_leads_to_the_next_trace(
+def test_an_unmatched_finding_is_judged_by_key_and_u_leads_to_the_next_trace(
     page: Page, sample_server: str, sample_space: Workspace
 ) -> None:
-    trace_id = first_trace(sample_space, "checks", "extra")
+    trace_id = first_trace(sample_space, "checks", "unmatched")
     page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge_model=checks")
     settled(page)
-    extra = page.locator(".tjc-row", has=page.locator('[data-state="extra"]'))
+    extra = page.locator(".tjc-row", has=page.locator('[data-state="unmatched"]'))
     expect(extra.first).to_be_visible()
     count = extra.count()
     for place in range(count):
@@ -161,7 +161,7 @@ def test_a_pass_that_ran_out_is_renewed_and_the_decision_stored(
     def run_out(route: Route) -> None:
         tokens.append(route.request.post_data_json["token"])
         if len(tokens) == 1:
-            route.fulfill(status=401, json={"error": "the token is out of date", "remedy": "reload the page"})
+            route.fulfill(status=401, json={"error": "the token has expired", "remedy": "reload the page"})
         else:
             route.continue_()
 
@@ -199,7 +199,7 @@ def test_the_pass_is_renewed_at_half_its_life_and_what_is_open_stays_open(
 ) -> None:
     page = first_page
     opened_under_a_clock(page, sample_server, sample_space)
-    page.locator(".tjc-row", has=page.locator('[data-state="extra"]')).first.click()
+    page.locator(".tjc-row", has=page.locator('[data-state="unmatched"]')).first.click()
     expect(page.locator(".tjc-texts .tjc-span").first).to_be_visible()
     page.keyboard.press("m")
     choice = page.get_by_label("Match with")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 def test_a_hit_opens_its_span_in_work(page: Page, sample_server: str) -> None:
     page.goto(f"{sample_server}/explore?q=library")
     settled(page)
-    expect(page.get_by_role("heading", name="with all the words")).to_be_visible()
+    expect(page.get_by_role("heading", name="with all words")).to_be_visible()
     choose_first_row(page.locator(".st-key-hits"))
     page.locator(".st-key-hit-open button").click()
     page.wait_for_url("**/work?**span=**")
@@ -30,7 +30,7 @@ def test_a_bar_of_where_errors_start_lists_them_and_leads_to_compare_and_the_spa
     bars.nth(9).click(force=True)  # people's errors in the last part of the run
     listed = page.locator(".st-key-behind-positions")
     expect(listed).to_be_visible()
-    expect(page.get_by_text("behind this. Choose a row")).to_be_visible()
+    expect(page.get_by_text("for this point. Select a row")).to_be_visible()
     choose_first_row(listed)
     page.get_by_role("button", name="Open in Compare").click()
     page.wait_for_url("**/compare?**")

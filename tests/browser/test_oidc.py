@@ -134,7 +134,7 @@ def test_signing_out_is_for_good_until_one_signs_in_again(page: Page, address: s
 @pytest.mark.parametrize("who", ["eve", "max"])
 def test_a_stranger_and_an_unchecked_address_get_no_place(page: Page, address: str, space: Workspace, who: str) -> None:
     enter(page, address, who)
-    expect(page.get_by_text("has no place in this workspace")).to_be_visible()
+    expect(page.get_by_text("is not a member of this workspace")).to_be_visible()
     expect(page.locator(".tj-desk")).to_have_count(0)
     assert who not in known(space)
     page.get_by_role("button", name="Sign out").click()
@@ -167,7 +167,7 @@ def test_who_is_deactivated_at_work_loses_pages_and_api_and_comes_back_with_ever
     page.keyboard.press("h")
     expect(page.locator('[data-tj="saved"]')).to_contain_text("refused")
     page.reload()
-    expect(page.get_by_text("has no place in this workspace")).to_be_visible()
+    expect(page.get_by_text("is not a member of this workspace")).to_be_visible()
     with write_transaction(space.engine) as connection:
         change_person(connection, "judy", by="root", active=True)
         (label,) = connection.scalars(

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 PLACES = (
     ("adjudicate", "To decide", "Scores"),
     ("admin", "People", "Add a person"),
-    ("admin", "Queues", "Make a queue"),
+    ("admin", "Queues", "Create a queue"),
     ("guideline", "Write", "General"),
 )
 """Page, its view, and a word that stands there once it is drawn."""

@@ -74,10 +74,10 @@ def listen(page: Page) -> list[bytes]:
 def label_all(page: Page, score: str) -> list[str]:
     """Label by keys until the queue says that nothing is left; gives the traces in the order met."""
     met: list[str] = []
-    end = page.get_by_text("Nothing is left for you in this queue.")
+    end = page.get_by_text("You have no traces left in this queue.")
     while len(met) < 3 * COUNT:
         page.wait_for_function(
-            """(before) => document.body.innerText.includes('Nothing is left for you')
+            """(before) => document.body.innerText.includes('You have no traces left in this queue')
               || (document.querySelector('.tj-desk[data-ready]')
                 && document.querySelector('.tj-desk').dataset.ready !== before)""",
             arg=met[-1] if met else "",
@@ -126,8 +126,8 @@ def test_previous_goes_back_to_what_was_submitted_and_a_new_guideline_comes_firs
     with write_transaction(space.engine) as connection:
         publish(connection, {"general": "Read the whole trace."}, author="root")
     page = person_page(profile, address, "judy", f"/work?queue={second}")
-    expect(page.get_by_text("Version 1 of the guideline is new to you.")).to_be_visible()
-    page.get_by_role("button", name="Open the guideline").click()
+    expect(page.get_by_text("You have not read version 1 of the guideline yet.")).to_be_visible()
+    page.get_by_role("button", name="Open guideline").click()
     page.get_by_role("button", name="I have read version 1").click()
     expect(page.get_by_text("You have acknowledged version 1.")).to_be_visible()
     with read_transaction(space.engine) as connection:

@@ -1,4 +1,4 @@
-"""A run queued and paused from the browser."""
+"""A run started from the browser, and its process seen to fail."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.researcher import settled
-from tracejury.judging.runs.run_store import watch
+from tracejury.judging.runs.run_control import watch
 from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
 
 
-def test_a_run_is_queued_and_paused(page: Page, sample_server: str, sample_space: Workspace) -> None:
+def test_a_run_that_cannot_be_worked_on_is_paused_with_its_reason(
+    page: Page, sample_server: str, sample_space: Workspace
+) -> None:
     page.goto(f"{sample_server}/runs")
     settled(page)
     page.get_by_text("Start a run").click()
     page.get_by_label("Model", exact=True).fill("scripted/model")
-    page.get_by_role("button", name="Queue the run").click()
-    expect(page.get_by_text("is queued")).to_be_visible()
-    page.locator(".st-key-pause button").click()
-    expect(page.locator(".st-key-resume button")).to_be_visible()
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_text("Run 5 starts")).to_be_visible()
+    expect(page.locator(".st-key-resume button")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("no provider is known for the model").first).to_be_visible()
     assert watch(sample_space.engine, 5)["status"] == "paused"

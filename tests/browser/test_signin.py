@@ -63,3 +63,14 @@ def test_the_cookie_cannot_be_read_by_a_script(profile: BrowserContext, address:
     page.wait_for_selector(".tj-desk[data-ready]")
     assert "tracejury_session" not in str(page.evaluate("document.cookie"))
     assert "tracejury_session" in {str(cookie.get("name")) for cookie in page.context.cookies()}
+
+
+def test_a_download_of_someone_who_signed_in_arrives(profile: BrowserContext, address: str) -> None:
+    page = person_page(profile, address, "root")
+    page.wait_for_url(lambda url: "signin" not in url, timeout=60_000)
+    page.goto(f"{address}/reports")
+    button = page.get_by_role("button", name="All tables as ZIP")
+    button.wait_for(timeout=60_000)
+    with page.expect_download(timeout=60_000) as arrived:
+        button.click()
+    assert arrived.value.path().read_bytes().startswith(b"PK")

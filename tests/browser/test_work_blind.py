@@ -139,7 +139,7 @@ def test_revealed_findings_stand_beside_ones_own_and_lead_to_their_spans(open_de
     expect(findings).to_have_count(3)
     expect(page.locator(".tj-said h3 bdi")).to_have_text(["marker-system/oracle-7", "Person 1"])
     expect(findings.first.locator(".tj-finding-head")).to_have_text("LChighMARKERCATEGORY")
-    expect(findings.first.locator(".tj-cite-lost")).to_have_text("S99 MARKERCITE names no span")
+    expect(findings.first.locator(".tj-cite-lost")).to_have_text("S99 MARKERCITE matches no span")
     findings.first.get_by_role("button", name="Go to span S6").click()
     assert desk.current() == "S6"
     findings.nth(1).get_by_role("button", name="Go to span S4").click()
@@ -160,7 +160,7 @@ def test_what_is_added_after_the_reveal_is_marked_and_the_blind_answer_is_closed
     desk.submit()
     desk.reveal()
     before = desk.stored()
-    expect(page.locator(".tj-card .tj-closed")).to_contain_text("Made blind: it stays as it is")
+    expect(page.locator(".tj-card .tj-closed")).to_contain_text("This blind label can no longer change")
     expect(page.locator('.tj-card [data-hold="dim-LC"]')).to_be_disabled()
     desk.keys("2", "l", "Backspace", "e", "+", "u")
     assert "closed" in desk.toast() or "Nothing to undo" in desk.toast()

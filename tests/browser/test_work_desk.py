@@ -160,7 +160,7 @@ def test_a_500_keeps_the_item_and_the_text(open_desk: OpenDesk) -> None:
     for _ in DIMENSIONS:
         desk.keys("3", "ArrowDown")
     desk.keys("Control+Enter")
-    expect(desk.page.locator('[data-tj="toast"]')).to_contain_text("Not stored yet", timeout=15_000)
+    expect(desk.page.locator('[data-tj="toast"]')).to_contain_text("Not saved yet", timeout=15_000)
     expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("unsaved")
     assert desk.page.get_attribute(".tj-desk", "data-ready") == desk.trace_id
     failing.clear()
@@ -182,7 +182,7 @@ def test_a_second_tab_leads_to_a_clear_choice(open_desk: OpenDesk, profile: Brow
     profile.set_offline(False)
     dialog = one.page.locator("dialog[open]")
     expect(dialog).to_contain_text("changed in another tab")
-    expect(dialog).to_contain_text("Stored there: 1 error and 0 scores. Not sent from here: 3 changes.")
+    expect(dialog).to_contain_text("Saved there: 1 error and 0 scores. Unsent here: 3 changes.")
     one.keys("Escape")
     expect(dialog).to_be_visible()
     one.page.click(f'[data-choice="{choice}"]')
@@ -229,7 +229,7 @@ def test_submit_asks_for_what_is_missing_and_goes_to_the_next_trace(open_desk: O
     store(space, desk_trace("submit-b"))
     desk = open_desk(trace_id="submit-a")
     desk.keys("Control+Enter")
-    assert "No error is labelled" in desk.toast()
+    assert "This trace has no labelled error" in desk.toast()
     assert desk.page.evaluate("document.activeElement.type") == "checkbox"
     desk.keys("a", "Control+Enter")
     assert "Error 1 has no dimension" in desk.toast()
@@ -356,7 +356,7 @@ def test_keys_can_be_changed_and_conflicts_are_refused(open_desk: OpenDesk) -> N
     desk.keys("?")
     desk.page.click('[data-action="newError"]')
     desk.keys("j")
-    expect(desk.page.locator("dialog[open] [role=alert]")).to_contain_text("taken by “Next span”")
+    expect(desk.page.locator("dialog[open] [role=alert]")).to_contain_text("used by “Next span”")
     desk.page.click('[data-action="newError"]')
     desk.keys("b")
     desk.page.click('dialog[open] [aria-label="Close"]')

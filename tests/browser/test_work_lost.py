@@ -161,8 +161,8 @@ def test_a_trace_that_grows_under_the_page_is_opened_again_with_its_labels(
     with write_transaction(space.engine) as connection:
         write(connection, pack(replace(trace, spans=(*trace.spans, late))), replaces=pack(trace))
     desk.page.get_by_role("button", name="Show all 5,280,006 characters").click()
-    expect(desk.page.locator('[data-tj="busy"]')).to_contain_text("This trace has grown")
-    desk.page.get_by_role("button", name="Open it again").click()
+    expect(desk.page.locator('[data-tj="busy"]')).to_contain_text("This trace has new spans")
+    desk.page.get_by_role("button", name="Reopen trace").click()
     expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("3 spans")
     desk.ready()
     desk.keys("2")

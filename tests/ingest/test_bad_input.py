@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -351,11 +352,64 @@ def test_a_zip_bomb_is_refused_by_what_comes_out(monkeypatch: pytest.MonkeyPatch
         assert "zip bomb" in found.reason
 
 
+def test_a_bomb_that_is_refused_is_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 4_000_000)
+    zeros = b"0" * 60_000_000
+    for packed in (zipped(**{"a.json": zeros}), gzip.compress(zeros), zstandard.compress(zeros)):
+        tracemalloc.start()
+        (found,) = read_all(packed, "bomb")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert isinstance(found, Rejected)
+        assert peak < 20_000_000
+
+
+def test_a_large_input_that_is_no_bomb_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 1_000)
+    text = json.dumps(document(span("a" * 16, {"x": str(list(range(500_000)))}))).encode()
+    for packed in (zipped(**{"a.json": text}), gzip.compress(text), zstandard.compress(text)):
+        (trace,) = read_all(packed, "large")
+        assert isinstance(trace, Trace)
+        assert trace.source.data == text
+
+
 def test_an_input_beyond_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "MAX_BYTES", 1_000)
     (found,) = read_all(gzip.compress(ONE * 3), "big.gz")
     assert isinstance(found, Rejected)
     assert "larger than" in found.reason
+
+
+def test_the_list_of_an_archive_is_read_once_however_many_files_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            opened.append(self)
+            super().__init__(*args, **options)
+
+    packed = zipped(**{f"{number}.json": ONE.replace(b"01", b"%02d" % number) for number in range(10, 60)})
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    traces = read_all(packed, "many.zip")
+    assert len(traces) == 50
+    assert all(isinstance(trace, Trace) for trace in traces)
+    assert len(opened) <= 1 + len(READERS)  # and each reader may look whether it is its own
+
+
+def test_an_archive_of_too_many_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "MAX_MEMBERS", 2)
+    for pack in (zipped, tarred):
+        (found,) = read_all(pack(**dict.fromkeys(("a.json", "b.json", "c.json", "d.json"), ONE)), "many")
+        assert isinstance(found, Rejected)
+        assert "more than 2 files" in found.reason
+
+
+def test_files_of_an_archive_may_not_unpack_beyond_reason_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 5_000)
+    monkeypatch.setattr(bounded, "MAX_RATIO", 3)
+    traces = {f"{number}.json": ONE + b" " * 2_000 for number in range(12)}
+    found = read_all(zipped(**traces), "bomb.zip")
+    assert any(isinstance(one, Rejected) and "zip bomb" in one.reason for one in found)
 
 
 @QUICK

@@ -80,7 +80,7 @@ def test_repair_makes_a_wrong_summary_again_from_the_spans(tmp_path: Path) -> No
     opened = from_file(tmp_path)
     spoil_summary(opened)
     (problem,) = problems_of(opened, repair=True)
-    assert problem.remedy.startswith("mended")
+    assert problem.remedy.startswith("repaired")
     assert summary_of(opened, TRACE) == ("call", 1, 7)
     assert problems_of(opened) == []
 

@@ -140,7 +140,7 @@ def test_the_files_of_a_run_join_whenever_they_come(tmp_path: Path, order: Seque
         put(tmp_path / "out", form)
     home, paths = workspace(tmp_path / "home"), [tmp_path / "out" / form for form in order]
     reports = [taken(home, *paths)] if together else [taken(home, path) for path in paths]
-    assert (sum(one.traces for one in reports), sum(one.completed for one in reports)) == (1, 1)
+    assert (sum(one.traces for one in reports), sum(len(one.completed) for one in reports)) == (1, 1)
     (at_once,) = (one for one in read_traces(tmp_path / "out") if isinstance(one, Trace))
     with read_transaction(home.engine) as connection:
         stored = load(connection, NAME)
@@ -155,7 +155,7 @@ def test_output_jsonl_ingested_first_is_completed_by_the_traces(tmp_path: Path) 
     file = tmp_path / "out" / "output.jsonl"
     file.write_text(output(row(1, "success", 1.0, f"elsewhere/hf/{NAME}.json"), row(2, "failed", 0.0)))
     home = workspace(tmp_path / "home")
-    assert (taken(home, file).traces, taken(home, tmp_path / "out").completed) == (2, 2)
+    assert (taken(home, file).traces, len(taken(home, tmp_path / "out").completed)) == (2, 2)
     with read_transaction(home.engine) as connection:
         models = {run.agent_model for run in runs_of(connection)}
     assert models == {content("hf")["metadata"]["simulation"]["model_id"]}

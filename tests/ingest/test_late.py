@@ -16,7 +16,7 @@ from tracejury.ingest.batch import Report
 from tracejury.ingest.readers import read_together
 from tracejury.ingest.store import load, read_transaction, write_transaction
 from tracejury.ingest.trace import LooseLogs, Trace
-from tracejury.judging.integrity import check_ledger
+from tracejury.judging.integrity import check_opinions
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.records import Evidence
 from tracejury.judging.store import Workspace
@@ -83,7 +83,7 @@ def stored(opened: Workspace, trace_id: str = made.TRACE) -> Trace:
 
 def faults(opened: Workspace) -> list[str]:
     """What a check of the workspace finds of this trace: its bytes, read again, must give it."""
-    return [one.problem for one in check.check_store(opened.engine) if made.TRACE in one.subject]
+    return [one.problem for one in check.check_opinions(opened.engine) if made.TRACE in one.subject]
 
 
 def said(trace: Trace) -> list[str | None]:
@@ -184,7 +184,7 @@ def test_labels_stay_on_their_spans_and_words_when_a_trace_grows(opened: Workspa
         put_labels(connection, author="test", keeps_edits=True, errors=[label], scores=[], reviews=[])
     assert ingest(opened, late).completed
     assert said(stored(opened))[place] == made.ANSWER
-    assert [one.problem for one in check_ledger(opened.engine)] == []
+    assert [one.problem for one in check_opinions(opened.engine)] == []
     assert faults(opened) == []
 
 

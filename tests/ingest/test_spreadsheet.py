@@ -1,11 +1,16 @@
 """The rule for cells that a spreadsheet would run, and that it stands in one place."""
 
 import ast
+import csv
+import io
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tracejury.ingest.spreadsheet import FORMULA_STARTS, plain_cell, safe_cell
+from tracejury.ingest.spreadsheet import FORMULA_STARTS, csv_of_rows, csv_text, plain_cell, safe_cell
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,3 +43,22 @@ def test_the_rule_is_written_once() -> None:
         and [getattr(e, "value", None) for e in node.elts[:4]] == list(FORMULA_STARTS[:4])
     ]
     assert found == ["ingest/spreadsheet.py"]
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))  # all of Unicode; lone surrogates are escaped when read
+
+
+@settings(deadline=None)
+@given(texts=st.lists(TEXT, min_size=1, max_size=5))
+def test_any_text_is_one_cell_of_one_row(texts: list[str]) -> None:
+    written = csv_text(pd.DataFrame({"a": texts, "b": texts[::-1]}))
+    rows = list(csv.reader(io.StringIO(written, newline="")))
+    assert [[plain_cell(cell) for cell in row] for row in rows[1:]] == [
+        list(row) for row in zip(texts, texts[::-1], strict=True)
+    ]
+    assert csv_of_rows(["a", "b"], [{"a": a, "b": b} for a, b in zip(texts, texts[::-1], strict=True)]) == written
+
+
+@pytest.mark.parametrize("line_end", ["\r", "\n", "\r\n"])
+def test_a_line_end_in_a_text_is_quoted_whichever_it_is(line_end: str) -> None:
+    assert csv_text(pd.DataFrame({"a": [f"x{line_end}=1"]})) == f'a\n"x{line_end}=1"\n'

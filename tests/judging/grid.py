@@ -1,6 +1,7 @@
 """A workspace with small traces and a planned run, for the runner's tests: real SQLite, a function as the model."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,9 +15,12 @@ from tracejury.ingest.trace import Trace
 from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest, Prices
 from tracejury.judging.judges.rubric import agent_descriptions, rubrics
-from tracejury.judging.runs.run_store import SqlRunStore, plan_run, run_spec, watch
-from tracejury.judging.runs.runner import ModelSetup, Runner, RunSpec, Summary
+from tracejury.judging.runs.run_control import plan_run, run_spec, watch
+from tracejury.judging.runs.run_spec import RunSpec
+from tracejury.judging.runs.run_store import RunStore
+from tracejury.judging.runs.runner import ModelSetup, Runner, Summary
 from tracejury.judging.store import open_workspace
+from tracejury.judging.wiring import joint_verdicts_of
 
 RUBRICS = rubrics()
 AGENTS = agent_descriptions()
@@ -75,8 +79,10 @@ class Grid:
             name: ModelSetup(call=model, prices=PRICES, count=len, capabilities=ModelCapabilities())
             for name, model in zip(spec.models, models, strict=True)
         }
-        store = SqlRunStore(self.engine, self.run_key)
-        return Runner(spec, store, rubrics=RUBRICS, models=setups, agents=AGENTS, poll_s=0.05, **options)  # type: ignore[arg-type]
+        store, made = RunStore(self.engine, self.run_key), joint_verdicts_of(self.engine, self.run_key, spec)
+        return Runner(
+            spec, store, rubrics=RUBRICS, models=setups, agents=AGENTS, poll_s=0.05, before_end=made, **options
+        )  # type: ignore[arg-type]
 
     def run(self, *models: Counting, changes: Mapping[str, object] | None = None, **options: object) -> Summary:
         return asyncio.run(self.runner(*models, changes=changes, **options).run())
@@ -92,6 +98,14 @@ class Grid:
 
     def watch(self) -> dict[str, object]:
         return dict(watch(self.engine, self.run_key))
+
+
+def kill(store: RunStore) -> None:
+    """Let go of the owner's lock and nothing else, as the system does where a process is killed."""
+    assert store.owner is not None
+    assert store.owner.file is not None
+    os.close(store.owner.file[1])
+    store.owner.file = None
 
 
 def workspace(home: Path, traces: int | list[Trace] = 3) -> Engine:

@@ -18,7 +18,8 @@ from tracejury.judging.adjudication.disputes import Opinion, anonymous, dispute,
 from tracejury.judging.agreement.reliability import alpha
 from tracejury.judging.labels.label_store import error_labels, reviews, score_labels
 from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Evidence, Finding, Verdict
-from tracejury.judging.reports.frames import Selection, default_reference, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import default_reference, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store import spans as store_spans
@@ -230,7 +231,7 @@ class TestTheDesk:
         send(space, "cyd", trace_id(1), op("review.put", status="submitted", no_error=True))
         with (
             read_transaction(space.engine) as connection,
-            pytest.raises(AdjudicationError, match="since this page was drawn"),
+            pytest.raises(AdjudicationError, match="after this page was drawn"),
         ):
             desk.refuse_if_changed(connection, trace_id(1), shown)
         assert one_case(space, trace_id(1)).status == "changed"
@@ -303,16 +304,20 @@ class TestTheDesk:
     def test_a_score_where_raters_differ_needs_a_reason_and_must_be_one(self, space: Workspace) -> None:
         with pytest.raises(AdjudicationError, match="needs a reason"):
             decide(space, "set_score", trace_id(0), "LC", 3)
-        with pytest.raises(AdjudicationError, match="no score"):
+        with pytest.raises(AdjudicationError, match="not a score"):
             decide(space, "set_score", trace_id(0), "LC", 5, reason="r")
-        with pytest.raises(AdjudicationError, match="no dimension"):
+        with pytest.raises(AdjudicationError, match="not a dimension"):
             decide(space, "set_score", trace_id(0), "XX", 1, reason="r")
         decide(space, "set_score", trace_id(0), "LC", None, reason="Nothing to check.")
         with read_transaction(space.engine) as connection:
             assert desk.decisions_by_trace(connection)[trace_id(0)].scores == {"LC": None}
 
     def test_foreign_and_gone_labels_are_refused(self, space: Workspace) -> None:
-        for labels, message in ((["ada-1", "ada-2"], "different traces"), (["none"], "not there"), ([], "no label")):
+        for labels, message in (
+            (["ada-1", "ada-2"], "different traces"),
+            (["none"], "no longer exists"),
+            ([], "no label"),
+        ):
             with pytest.raises(AdjudicationError, match=message):
                 decide(space, "reject", labels, reason="r")
         with pytest.raises(AdjudicationError, match="fewer than two"):
@@ -406,7 +411,7 @@ def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queu
     assert len(items) == count
     assert {one.dispute.weight for one in items} == {7 * 3 + 3 + 3}
     with read_transaction(space.engine) as connection:
-        ratings = load_frames(connection, Selection(reference="ada")).ratings
+        ratings = load_frames(connection, Filters(reference="ada")).ratings
     wide = ratings[ratings["dimension"] == "LC"].pivot(index="unit", columns="rater", values="value")
     found = alpha(wide.to_numpy(dtype=np.float64).T)
     # interval alpha of ten opposite pairs: D_o = 9; values 10 x 0 and 10 x 3: D_e = 2*10*10*9 / (20*19) = 4.74

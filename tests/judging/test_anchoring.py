@@ -189,7 +189,7 @@ class TestPractice:
             table = calibration(practised(connection, "ada"))
         assert answer is not None
         assert [(own.label_id, right.label_id) for own, right in answer.caught] == [("mine", "ben")]
-        assert [label.label_id for label in answer.extra] == ["extra"]
+        assert [label.label_id for label in answer.unmatched] == ["extra"]
         assert answer.missed == ()
         assert (answer.own_scores, answer.gold_scores) == ({"TC": 3, "LC": 1}, {"TC": 1})
         assert table.to_dict("records") == [{"dimension": "TC", "n": 1, "own": 3.0, "gold": 1.0, "exact": 0.0}]
@@ -208,15 +208,16 @@ class TestPractice:
             assert gold_of(connection, ONE) == "gold"
             answer = feedback(connection, "ada", ONE)
         assert answer is not None
-        assert len(answer.extra) == 1
+        assert len(answer.unmatched) == 1
 
     def test_practice_stays_out_of_every_figure(self, space: Workspace) -> None:
-        from tracejury.judging.reports.frames import Selection, load_frames
+        from tracejury.judging.reports.filters import Filters
+        from tracejury.judging.reports.frames import load_frames
 
         queue_of(space, 1, practice=True, author="ben")
         submit(space, "ada", ONE, scores={"TC": 3}, occasion=PRACTICE)
         with read_transaction(space.engine) as connection:
-            frames = load_frames(connection, Selection())
+            frames = load_frames(connection, Filters())
         people = frames.ratings[frames.ratings["judge_model"] == "people"]
         assert set(people["rater"]) == {"ben"}
         assert frames.repeats.empty

@@ -15,8 +15,9 @@ from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import ModelReply, ModelRequest, Prices, known_prices
 from tracejury.judging.judges.prompt import build_prompt
 from tracejury.judging.runs.cost_estimate import ANSWER_TOKENS, Estimate, TraceSize, estimate, trace_sizes
-from tracejury.judging.runs.run_store import SqlRunStore
-from tracejury.judging.runs.runner import ModelSetup, Runner, RunSpec
+from tracejury.judging.runs.run_spec import RunSpec
+from tracejury.judging.runs.run_store import RunStore
+from tracejury.judging.runs.runner import ModelSetup, Runner
 
 PRICES = Prices(prompt=1.0, completion=10.0, cache_read=0.1, cache_write=1.25, batch_prompt=0.5, batch_completion=5.0)
 SIZE = TraceSize(trace_id="t", raw_tokens=50_000, text_tokens=10_000, spans=4)
@@ -29,7 +30,7 @@ def of(spec: RunSpec, prices: Prices | None = PRICES, sizes: list[TraceSize] | N
 
 def beside(judge: str) -> tuple[int, int]:
     prompt = build_prompt("", RUBRICS[judge])
-    return len(prompt.judge_model) + len(prompt.prefix), len(prompt.suffix)
+    return len(prompt.system) + len(prompt.prefix), len(prompt.suffix)
 
 
 def test_two_judges_and_three_repeats_by_hand() -> None:
@@ -77,7 +78,7 @@ def test_short_prefixes_are_not_cached_by_providers() -> None:
 
 
 def test_in_the_papers_order_only_the_repeats_of_a_judge_share() -> None:
-    spec = {"judges": ("LC", "EE"), "models": ("m",), "repeats": 2}
+    spec = {"rubrics": ("LC", "EE"), "models": ("m",), "repeats": 2}
     ours, paper = of(RunSpec(**spec)), of(RunSpec(**spec, order="paper"))  # type: ignore[arg-type]
     assert (ours.total.costs["cached"] or 0) < (paper.total.costs["cached"] or 0)
     assert (paper.total.costs["cached"] or 0) < (paper.total.costs["deduplicated"] or 0)
@@ -114,7 +115,7 @@ class LikeAnthropic:
 
     async def __call__(self, request: ModelRequest) -> ModelReply:
         prompt = request.prompt
-        prefix = (len(prompt.judge_model) + len(prompt.prefix)) // 4
+        prefix = (len(prompt.system) + len(prompt.prefix)) // 4
         known = prompt.prefix_hash in self.seen
         self.seen.add(prompt.prefix_hash)
         reply = ModelReply(
@@ -142,7 +143,7 @@ def test_the_papers_consistency_experiment_costs_at_most_7_percent_of_sending_ra
     judges = ("LC", "EE", "PQ", "PA", "TS", "TC")
     grid = planned(tmp_path, traces, rubrics=judges, models=("claude-sonnet-4-5",), repeats=5, concurrency=16)
     setup = ModelSetup(call=LikeAnthropic(), prices=known_prices("claude-sonnet-4-5"), capabilities=ModelCapabilities())
-    store = SqlRunStore(grid.engine, grid.run_key)
+    store = RunStore(grid.engine, grid.run_key)
     runner = Runner(grid.spec, store, rubrics=RUBRICS, models={"claude-sonnet-4-5": setup}, agents=AGENTS)
     summary = asyncio.run(runner.run())
     assert summary.states == {"scored": 30 * len(traces)}

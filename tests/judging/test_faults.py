@@ -9,19 +9,21 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Request, Reset, Status, verdict
-from tests.judging.grid import AGENTS, RUBRICS, Grid, planned
-from tests.judging.workers import PRICES, setup, start_worker
+from tests.judging.grid import AGENTS, RUBRICS, Grid, kill, planned
+from tests.judging.run_owners import PRICES, setup, start_owner
 
 from tracejury.judging.judges.model import LitellmModel, ModelError, ModelReply, ModelRequest
-from tracejury.judging.runs.run_store import SqlRunStore, want_failed_again
-from tracejury.judging.runs.runner import BatchModel, Paid, Runner, Sending, Summary
+from tracejury.judging.runs.run_control import want_failed_again
+from tracejury.judging.runs.run_spec import RunStatus
+from tracejury.judging.runs.run_store import Paid, RunStore, Sending
+from tracejury.judging.runs.runner import BatchModel, Runner, Summary
 
 GOOD = Answer(text=verdict(2))
 TOO_LONG = Status(code=400, message="maximum context length is 10 tokens", error_code="context_length_exceeded")
@@ -82,7 +84,7 @@ def run(grid: Grid, provider: Provider, *, batch: bool = False, **options: Any) 
 
 def runner(grid: Grid, provider: Provider, *, batch: bool = False, **options: Any) -> Runner:
     models = {"openai/fake": setup(provider.base_url, timeout_s=3.0, batch=batch)}
-    store = SqlRunStore(grid.engine, grid.run_key)
+    store = RunStore(grid.engine, grid.run_key)
     return Runner(
         grid.spec, store, rubrics=RUBRICS, models=models, agents=AGENTS, poll_s=0.05, batch_poll_s=0.01, **options
     )
@@ -201,7 +203,7 @@ def test_a_batch_judges_every_cell_and_a_second_start_hands_in_nothing(provider:
     assert len(provider.batches) == 1
 
 
-def test_a_batch_handed_in_by_a_worker_that_died_is_collected_and_not_paid_again(
+def test_a_batch_handed_in_by_an_owner_that_stopped_is_collected_and_not_paid_again(
     provider: Provider, tmp_path: Path
 ) -> None:
     provider.batch_polls_until_done = 10**9
@@ -220,20 +222,35 @@ def test_a_batch_handed_in_by_a_worker_that_died_is_collected_and_not_paid_again
     assert len(provider.batches) == 1
 
 
-def test_a_batch_whose_worker_died_before_noting_it_is_counted_and_can_be_left_alone(
-    provider: Provider, tmp_path: Path
-) -> None:
-    class Dies(SqlRunStore):
-        def note_batch(self, model: str, batch_id: str, sendings: Sequence[Sending]) -> None:
-            raise OSError("killed here")
+class Dies(RunStore):
+    """A store whose process is killed in the middle of its work: it has no time for a farewell."""
 
-    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True, ask_again=False)
-    dying = runner(grid, provider, batch=True)
-    dying.store = Dies(grid.engine, grid.run_key, worker="elsewhere:1:1")
+    def end(self, status: RunStatus, message: str = "", *, is_wish: bool = False, is_whole: bool = True) -> RunStatus:
+        kill(self)
+        raise OSError("killed here")
+
+
+class DiesBeforeTheNote(Dies):
+    def note_batch(self, model: str, batch_id: str, sendings: Sequence[Sending]) -> None:
+        raise OSError("killed here")
+
+
+class DiesBeforeItCollects(Dies):
+    def collect(self, batch_id: str, paid: Sequence[Paid]) -> None:
+        raise OSError("killed here")
+
+
+def killed(grid: Grid, dying: Runner, store: type[Dies]) -> None:
+    dying.store = store(grid.engine, grid.run_key)
     with pytest.raises(OSError, match="killed here"):
         asyncio.run(dying.run())
-    with grid.engine.begin() as connection:
-        connection.exec_driver_sql("update cell set claimed_at = 0")  # the lease is over
+
+
+def test_a_batch_whose_owner_died_before_noting_it_is_counted_and_can_be_left_alone(
+    provider: Provider, tmp_path: Path
+) -> None:
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True, ask_again=False)
+    killed(grid, runner(grid, provider, batch=True), DiesBeforeTheNote)
     assert grid.watch()["unanswered"] == 4
     assert run(grid, provider, batch=True).states == {"error": 4}
     assert len(provider.batches) == 1  # the one that nobody knows of
@@ -327,18 +344,9 @@ class Page(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_of_a_dead_worker_s_batch_that_failed_nothing_is_perhaps_paid(provider: Provider, tmp_path: Path) -> None:
-    class Dies(SqlRunStore):
-        def collect(self, batch_id: str, paid: Sequence[Paid]) -> bool:
-            raise OSError("killed here")
-
+def test_of_a_dead_owner_s_batch_that_failed_nothing_is_perhaps_paid(provider: Provider, tmp_path: Path) -> None:
     grid = planned(tmp_path, 2, models=("openai/fake",), batch=True, ask_again=False)
-    dying = breaks(grid, provider)
-    dying.store = Dies(grid.engine, grid.run_key, worker="elsewhere:1:1")
-    with pytest.raises(OSError, match="killed here"):
-        asyncio.run(dying.run())
-    with grid.engine.begin() as connection:
-        connection.exec_driver_sql("update cell set claimed_at = 0")  # the lease is over
+    killed(grid, breaks(grid, provider), DiesBeforeItCollects)
     assert asyncio.run(breaks(grid, provider).run()).states == {"error": 4}
     assert grid.watch()["unanswered"] == 0
     assert want_failed_again(grid.engine, grid.run_key) == 4
@@ -347,16 +355,14 @@ def test_of_a_dead_worker_s_batch_that_failed_nothing_is_perhaps_paid(provider: 
 
 
 def dies_after_the_note(grid: Grid, provider: Provider) -> None:
-    """A worker of another host hands in its first two cells and dies while it waits for them."""
+    """An owner hands in its first two cells and dies while it waits for them."""
     dying = runner(grid, provider, batch=True, batch_cells=2)
-    dying.store = SqlRunStore(grid.engine, grid.run_key, worker="elsewhere:1:1")
     dying.models["openai/fake"] = replace(dying.models["openai/fake"], batch=Waits(dying.models["openai/fake"].batch))
-    with pytest.raises(OSError, match="killed here"):
-        asyncio.run(dying.run())
+    killed(grid, dying, Dies)
 
 
 class Waits(Breaks):
-    """A batch interface whose worker dies while it waits for the batch."""
+    """A batch interface whose owner dies while it waits for the batch."""
 
     def __init__(self, real: BatchModel | None) -> None:
         self.real = real
@@ -369,52 +375,31 @@ class Waits(Breaks):
         raise OSError("killed here")
 
 
-def end_leases(grid: Grid) -> None:
-    with grid.engine.begin() as connection:
-        connection.exec_driver_sql("update cell set claimed_at = 0")
-
-
-def test_what_another_worker_s_batch_leaves_unanswered_is_not_what_this_one_was_to_answer(
+def test_what_a_lost_batch_leaves_unanswered_is_not_what_the_next_one_was_to_answer(
     provider: Provider, tmp_path: Path
 ) -> None:
-    class Dies(SqlRunStore):
-        def note_batch(self, model: str, batch_id: str, sendings: Sequence[Sending]) -> None:
-            raise OSError("killed here")
-
     grid = planned(tmp_path, 2, models=("openai/fake",), batch=True)
-    dying = runner(grid, provider, batch=True, batch_cells=2)
-    dying.store = Dies(grid.engine, grid.run_key, worker="elsewhere:1:1")
-    with pytest.raises(OSError, match="killed here"):
-        asyncio.run(dying.run())
-    end_leases(grid)
+    killed(grid, runner(grid, provider, batch=True, batch_cells=2), DiesBeforeTheNote)
     assert run(grid, provider, batch=True, batch_cells=2).states == {"scored": 4}
-    assert len(provider.batches) == 3  # the lost one, the other cells, the lost ones again
+    assert len(provider.batches) == 3  # the lost one, its cells again, the other cells
     assert grid.watch()["unanswered"] == 2  # perhaps paid, and said
     assert grid.rows("select outcome, count(*) from request group by 1 order by 1") == [("answered", 4), ("unknown", 2)]
 
 
-def test_the_batch_of_a_worker_that_died_is_collected_by_one_that_was_at_work_already(
+def test_the_batch_of_an_owner_that_died_is_collected_and_not_handed_in_again(
     provider: Provider, tmp_path: Path
 ) -> None:
     grid = planned(tmp_path, 2, models=("openai/fake",), batch=True)
     dies_after_the_note(grid, provider)
-    assert SqlRunStore(grid.engine, grid.run_key).open_batches() == []  # its worker may be alive
     assert grid.watch()["unanswered"] == 0
-
-    def script(request: Request) -> Action:
-        end_leases(grid)  # the other worker's ends while this one waits for its own batch
-        return GOOD
-
-    provider.script = script
     assert run(grid, provider, batch=True).states == {"scored": 4}
-    assert len(provider.batches) == 2  # not handed in again
+    assert len(provider.batches) == 2
     assert (grid.rows("select count(*) from reply"), grid.watch()["unanswered"]) == ([(4,)], 0)
 
 
 def test_cells_in_a_batch_are_not_asked_one_by_one_meanwhile(provider: Provider, tmp_path: Path) -> None:
     grid = planned(tmp_path, 2, models=("openai/fake",), batch=True)
     dies_after_the_note(grid, provider)
-    end_leases(grid)
     one_by_one = runner(grid, provider, batch=True)
     one_by_one.spec = replace(grid.spec, batch=False)
     assert asyncio.run(one_by_one.run()).states == {"scored": 4}
@@ -422,52 +407,36 @@ def test_cells_in_a_batch_are_not_asked_one_by_one_meanwhile(provider: Provider,
     assert grid.rows("select count(*) from reply") == [(4,)]
 
 
-def test_a_batch_is_collected_once_though_two_workers_wait_for_it(provider: Provider, tmp_path: Path) -> None:
-    grid = planned(tmp_path, 1, models=("openai/fake",), batch=True)
-    dies_after_the_note(grid, provider)
-    end_leases(grid)
-
-    async def both() -> Sequence[Summary]:
-        others = [runner(grid, provider, batch=True) for _ in range(2)]
-        for number, other in enumerate(others):
-            other.store = SqlRunStore(grid.engine, grid.run_key, worker=f"elsewhere:{number + 2}:1")
-        return await asyncio.gather(*(other.run() for other in others))
-
-    summaries = asyncio.run(both())
-    assert [summary.status for summary in summaries] == ["done", "done"]
-    assert grid.states() == {"scored": 2}
-    assert grid.rows("select count(*) from reply") == [(2,)]
-    paid = grid.rows("select sum(cost_usd) from reply")
-    assert {summary.spent_usd for summary in summaries} == {paid[0][0]}
-
-
 # kill -9 --------------------------------------------------------------------------------------------------------
 
 
+def kill_at_work(
+    home: Path, grid: Grid, count: Callable[[], int], dice: random.Random, provider: Provider, *, batch: bool = False
+) -> None:
+    """Start an owner in a process of its own, and kill it some time after the provider has heard of it."""
+    before, owner = count(), start_owner(home, grid.run_key, provider.base_url, batch=batch)
+    while count() == before and owner.is_alive():
+        time.sleep(0.002)
+    time.sleep(dice.uniform(0.0, 0.4))
+    owner.kill()
+    owner.join()
+
+
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(
-    ("kills", "workers"), [(5, 1), (3, 2), *(pytest.param(100, many, marks=pytest.mark.soak) for many in (1, 2))]
-)
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.soak)])
 def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_asked_for_again(
-    provider: Provider, tmp_path: Path, kills: int, workers: int
+    provider: Provider, tmp_path: Path, kills: int
 ) -> None:
     dice = random.Random(kills)
     provider.script = lambda request: Answer(text=verdict(request.number % 4), after_s=dice.uniform(0.0, 0.15))
-    cells = 12 * kills * workers
+    cells = 12 * kills
     grid = planned(tmp_path, cells // 3, rubrics=("LC", "EE", "PQ"), models=("openai/fake",), concurrency=6)
-    killed = 0
-    while killed < kills and any(state in grid.states() for state in ("pending", "running", "replied")):
-        started = [start_worker(tmp_path, grid.run_key, provider.base_url) for _ in range(workers)]
-        done = len(provider.log.requests)
-        while len(provider.log.requests) == done and any(worker.is_alive() for worker in started):
-            time.sleep(0.002)
-        for worker in started:
-            time.sleep(dice.uniform(0.0, 0.4))
-            worker.kill()
-            worker.join()
-        killed += 1
-    assert killed == kills, "the run ended before the last kill: give it more traces"
-    final = start_worker(tmp_path, grid.run_key, provider.base_url)
+    for _ in range(kills):
+        kill_at_work(tmp_path, grid, lambda: len(provider.log.requests), dice, provider)
+    assert "pending" in grid.states() or "running" in grid.states(), (
+        "it ended before the last kill: give it more traces"
+    )
+    final = start_owner(tmp_path, grid.run_key, provider.base_url)
     final.join(240)
     assert final.exitcode == 0
     assert grid.states() == {"scored": cells}  # each cell in exactly one state, none lost
@@ -478,7 +447,7 @@ def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_
     lost_in_flight = len(provider.log.completed) - cells
     unknown = int(str(grid.watch()["unanswered"]))
     assert 0 <= lost_in_flight <= unknown  # each answer on its way to a process that no longer was is counted
-    assert unknown <= 6 * kills * workers  # and at most `concurrency` of them a kill of a worker
+    assert unknown <= 6 * kills  # and at most `concurrency` of them a kill
     recorded = grid.rows("select count(*), count(outcome) from request")
     assert recorded == [(cells + unknown, cells + unknown)]  # whatever went out, with what came of it
     assert len(provider.log.requests) <= cells + unknown
@@ -488,7 +457,9 @@ def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_
 def assert_nothing_was_asked_after_it_was_stored(grid: Grid, provider: Provider) -> None:
     stored = {
         (int(str(trace_id), 16), str(judge)): int(str(at)) / 1e6
-        for trace_id, judge, at in grid.rows("select trace_id, judge, created_at from reply join cell using (cell_key)")
+        for trace_id, judge, at in grid.rows(
+            "select trace_id, rubric, created_at from reply join cell using (cell_key)"
+        )
     }
     for request, at in zip(provider.log.requests, provider.log.times, strict=True):
         judge = next(key for key in ("LC", "EE", "PQ") if f"({key})" in request.prompt)
@@ -497,7 +468,7 @@ def assert_nothing_was_asked_after_it_was_stored(grid: Grid, provider: Provider)
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.soak)])
-def test_batch_workers_killed_anywhere_lose_no_cell_and_collect_no_answer_twice(
+def test_owners_of_batches_killed_anywhere_lose_no_cell_and_collect_no_answer_twice(
     provider: Provider, tmp_path: Path, kills: int
 ) -> None:
     dice = random.Random(kills)
@@ -505,16 +476,9 @@ def test_batch_workers_killed_anywhere_lose_no_cell_and_collect_no_answer_twice(
     cells = 24 * kills
     grid = planned(tmp_path, cells // 3, rubrics=("LC", "EE", "PQ"), models=("openai/fake",), batch=True)
     for _ in range(kills):
-        started = [start_worker(tmp_path, grid.run_key, provider.base_url, batch=True) for _ in range(2)]
-        done = len(provider.batches)
-        while len(provider.batches) == done and any(worker.is_alive() for worker in started):
-            time.sleep(0.002)
-        for worker in started:
-            time.sleep(dice.uniform(0.0, 0.4))
-            worker.kill()
-            worker.join()
+        kill_at_work(tmp_path, grid, lambda: len(provider.batches), dice, provider, batch=True)
     assert "pending" in grid.states(), "the run ended before the last kill: give it more traces"
-    final = start_worker(tmp_path, grid.run_key, provider.base_url, batch=True)
+    final = start_owner(tmp_path, grid.run_key, provider.base_url, batch=True)
     final.join(400)
     assert final.exitcode == 0
     assert grid.states() == {"scored": cells}  # each cell in exactly one state, none lost

@@ -58,8 +58,8 @@ def test_the_difference_names_lines_by_part_and_leaves_out_parts_that_are_the_sa
 
 @pytest.mark.parametrize(
     ("body", "message"),
-    [({}, "empty"), ({"LC": " \n"}, "empty"), ({"XX": "a"}, "no part"), ({"LC": "a" * 200_001}, "more than"),
-     ({"general": "Same."}, "nothing changed since version 1")],
+    [({}, "empty"), ({"LC": " \n"}, "empty"), ({"XX": "a"}, "not a part"), ({"LC": "a" * 200_001}, "longer than"),
+     ({"general": "Same."}, "the text equals version 1")],
 )  # fmt: skip
 def test_what_says_nothing_is_not_published(space: Workspace, body: dict[str, str], message: str) -> None:
     versions(space, {"general": "Same."})

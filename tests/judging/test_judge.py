@@ -122,7 +122,7 @@ def test_no_plan_is_not_applicable_with_its_reason() -> None:
 def test_the_baseline_reports_errors_and_no_score() -> None:
     reply = {"criteria": "", "rationale": "", "findings": [{**finding("S4"), "category": "Tool-related"}]}
     outcome = verdict_of(Scripted(json.dumps(reply)), "trail")
-    assert (outcome.state, outcome.score, outcome.reason) == ("not_applicable", None, ERRORS_ONLY)
+    assert (outcome.state, outcome.score, outcome.reason) == ("errors_only", None, ERRORS_ONLY)
     assert outcome.findings[0].category == "Tool-related"
     assert outcome.findings[0].dimension is None
 

@@ -35,11 +35,12 @@ from tracejury.judging.records import (
     ScoreLabel,
     Verdict,
 )
-from tracejury.judging.reports.estimates import Bench, bias_lines, summary
+from tracejury.judging.reports.estimates import Sources, bias_lines, summary
 from tracejury.judging.reports.exploring import finding_places
 from tracejury.judging.reports.export import inputs_of
-from tracejury.judging.reports.frames import Frames, Selection, load_frames
-from tracejury.judging.runs.run_store import SqlRunStore, next_run, want_failed_again, wish
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import Frames, load_frames
+from tracejury.judging.runs.run_control import want_failed_again
 from tracejury.judging.runs.verdict_imports import export_outcomes
 from tracejury.judging.store.judge_models import judge_models
 from tracejury.judging.store.people import ensure_annotator
@@ -90,8 +91,8 @@ class TestScore:
     def test_a_tie_is_a_verdict_without_a_score_that_says_so(self) -> None:
         outcome = joint(said("a", 0), said("b", 3)).outcome
         assert isinstance(outcome, Verdict)
-        assert (outcome.state, outcome.score) == ("not_applicable", None)
-        assert outcome.reason == "tie: 0 and 3; a tie is said, not broken"
+        assert (outcome.state, outcome.score) == ("tied", None)
+        assert outcome.reason == "tie: 0 and 3; ties are reported, not resolved"
 
     def test_failed_members_are_counted_and_have_no_vote(self) -> None:
         outcome = joint(said("a", 0), failed("b"), failed("c", "error")).outcome
@@ -176,7 +177,7 @@ def label(grid: Grid, *, score: float = 1.0) -> None:
 
 def frames(grid: Grid, **chosen: Any) -> Frames:
     with read_transaction(grid.engine) as connection:
-        return load_frames(connection, Selection(**chosen))
+        return load_frames(connection, Filters(**chosen))
 
 
 def jury_keys(connection: Connection) -> list[int]:
@@ -190,7 +191,7 @@ class TestStore:
         label(grid)
         assert propose_matches(grid.engine)["pairs"] == 2  # the members' alone
         made = frames(grid)
-        scores = made.score_pairs.set_index("judge_model")["model"]
+        scores = made.score_pairs.set_index("judge_model")["judge_score"]
         assert scores.to_dict() == {"a · jury": 1, "b · jury": 1, "c · jury": 3, JURY: 1}
         caught = made.error_pairs.set_index("judge_model")[["caught", "localized"]]
         assert caught.loc[JURY].tolist() == [True, True]
@@ -215,12 +216,12 @@ class TestStore:
     def test_a_figure_of_all_judges_counts_each_score_once(self, grid: Grid) -> None:
         label(grid)
         made = frames(grid)
-        (line,) = bias_lines(Bench(frames=made, inputs=inputs_of(made))).to_dict("records")
+        (line,) = bias_lines(Sources(frames=made, inputs=inputs_of(made, Filters(), {}))).to_dict("records")
         assert (line["n"], line["mean"]) == (3, pytest.approx(2 / 3))  # not the jury's own 1 beside 1, 1, 3
         alone = frames(grid, judge_models=(JURY,))
-        assert bias_lines(Bench(frames=alone, inputs=inputs_of(alone)))["n"].tolist() == [1]
+        assert bias_lines(Sources(frames=alone, inputs=inputs_of(alone, Filters(), {})))["n"].tolist() == [1]
         broken = replace(made, error_pairs=made.error_pairs.assign(state="failed"))
-        assert summary(Bench(frames=broken, inputs=inputs_of(broken)))["failed_cells"].tolist() == [3]
+        assert summary(Sources(frames=broken, inputs=inputs_of(broken, Filters(), {})))["failed_cells"].tolist() == [3]
 
     def test_a_word_on_a_member_s_finding_holds_for_the_jury_and_its_own_word_is_last(self, grid: Grid) -> None:
         label(grid)
@@ -276,7 +277,7 @@ class TestStore:
         made.run(says(1), says(3), says(3))
         assert made.rows(kept) == [(None, 1), (3, None), (3, None)]
         label(made, score=3.0)
-        assert frames(made, judge_models=(JURY,)).score_pairs["model"].tolist() == [3]
+        assert frames(made, judge_models=(JURY,)).score_pairs["judge_score"].tolist() == [3]
 
     def test_a_paused_jury_speaks_where_all_its_members_did(self, tmp_path: Path) -> None:
         made = planned(tmp_path, traces=2, rubrics=("LC",), models=("a", "b"), mode="jury", concurrency=1)
@@ -295,8 +296,8 @@ class TestStore:
             Counting(script=lambda n, _: verdict(2) if n == 0 else broken if n == 1 else verdict(1)),
         )  # trace 1: 2 2 2; trace 2: 2 1 and a failure, a tie; trace 3: 2 1 1
         with read_transaction(made.engine) as connection:
-            votes = load_frames(connection, Selection()).jury_votes
-        table = jury_table(votes).set_index("judge")
+            votes = load_frames(connection, Filters()).jury_votes
+        table = jury_table(votes).set_index("dimension")
         assert table.loc["LC", ["n", "members", "voted", "absent", "several", "unanimous", "tied"]].tolist() == [
             3, 9, 8, 1, 3, 1, 1,
         ]  # fmt: skip
@@ -328,11 +329,8 @@ class TestStore:
             broken.setattr("tracejury.judging.juries.joint.joint_verdict", fails)
             with pytest.raises(ValueError, match="no such finding"):
                 made.run(says(2), says(2))
-            SqlRunStore(made.engine, made.run_key).pause("out of order")  # as the worker does then
-        told = "out of order; the jury's verdicts are not kept: ValueError: no such finding"
+        told = "its verdicts could not be put together: ValueError: no such finding"
         assert made.rows("select status, message from run where run_key = 1") == [("paused", told)]
-        wish(made.engine, made.run_key, "queued")
-        assert next_run(made.engine) == made.run_key
         assert made.run(says(2), says(2)).status == "done"
         assert made.rows("select score from cell where cost_usd = 0") == [(2,)]
 

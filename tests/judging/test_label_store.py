@@ -44,7 +44,8 @@ from tracejury.judging.matching.matches import (
 )
 from tracejury.judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
 from tracejury.judging.reports.export import facts_of, selected_decisions
-from tracejury.judging.reports.frames import Selection, load_frames, read_splits, revision
+from tracejury.judging.reports.filters import Filters, Split, read_split
+from tracejury.judging.reports.frames import load_frames, revision
 from tracejury.judging.runs.verdict_imports import export_outcomes, import_outcomes, resolve_waiting
 from tracejury.judging.runs.verdicts import (
     JudgeVersion,
@@ -116,7 +117,7 @@ class TestOperations:
         send(opened, put_error("e1"))
         assert isinstance(send(opened, put_error("e2"), who="ben"), Applied)
         assert [e["label_id"] for e in now(opened, "ben")["errors"]] == ["e2"]
-        with pytest.raises(OpError, match="other work"):
+        with pytest.raises(OpError, match="another annotator or trace"):
             send(opened, put_error("e1"), base=1, who="ben")
 
     def test_an_edit_is_a_new_revision_and_the_old_one_stays(self, opened: Workspace) -> None:
@@ -156,7 +157,7 @@ class TestOperations:
             ("score.put", {"dimension": "XX", "value": 1}, "dimension"),
             ("score.put", {"dimension": "LC", "value": 1, "not_applicable": True}, "not applicable"),
             ("review.put", {"status": "finished"}, "status"),
-            ("reveal", {}, "only after submitting"),
+            ("reveal", {}, "hidden until you submit"),
         ],
     )
     def test_what_cannot_be_applied_is_refused_with_a_reason_and_nothing_of_its_batch_stays(
@@ -179,9 +180,9 @@ class TestOperations:
     def test_labels_are_closed_after_the_reveal_and_new_ones_are_marked(self, opened: Workspace) -> None:
         submitted = op("review.put", {"status": "submitted"})
         send(opened, put_error("blind"), op("score.put", {"dimension": "LC", "value": 1}), submitted, op("reveal", {}))
-        with pytest.raises(OpError, match="made blind"):
+        with pytest.raises(OpError, match="is blind and cannot change"):
             send(opened, put_error("blind", impact="low"), base=4)
-        with pytest.raises(OpError, match="made blind"):
+        with pytest.raises(OpError, match="is blind and cannot change"):
             send(opened, op("error.delete", {"label_id": "blind"}), base=4)
         send(opened, put_error("seen", phase="blind"), op("score.put", {"dimension": "LC", "value": 3}), base=4)
         with read_transaction(opened.engine) as connection:
@@ -193,7 +194,7 @@ class TestOperations:
 
     def test_no_error_said_blind_stays_after_the_reveal(self, opened: Workspace) -> None:
         send(opened, op("review.put", {"status": "submitted", "no_error": True}), op("reveal", {}))
-        with pytest.raises(OpError, match="decided blind"):
+        with pytest.raises(OpError, match="part of the blind answer"):
             send(opened, op("review.put", {"status": "submitted", "no_error": False}), base=2)
         assert isinstance(send(opened, op("review.put", {"status": "open"}), base=2), Applied)
         assert now(opened)["review"]["no_error"] is True
@@ -249,10 +250,10 @@ class TestImports:
         put(opened)
         import_outcomes(opened.engine, [verdict()], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            assert load_frames(connection, Selection()).error_pairs.empty
+            assert load_frames(connection, Filters()).error_pairs.empty
         store(opened.engine, [small_trace()])
         with read_transaction(opened.engine) as connection:
-            assert len(load_frames(connection, Selection()).error_pairs) == 1
+            assert len(load_frames(connection, Filters()).error_pairs) == 1
 
     def test_importing_again_undoes_nothing_that_a_person_did_since(self, opened: Workspace) -> None:
         put(opened, errors=[error_label(1), error_label(2)])
@@ -271,7 +272,7 @@ class TestImports:
                 keeps_edits=True,
             )
         assert changed.new["errors"] == 0
-        assert "theirs stays" in changed.kept[0]
+        assert "does not overwrite it" in changed.kept[0]
 
     def test_equal_label_ids_of_different_people_or_traces_are_all_kept(self, opened: Workspace) -> None:
         other = "cd" * 16
@@ -352,7 +353,7 @@ class TestFrames:
         failed = Failure(rubric="TC", trace_id=TRACE, state="unparsable", reason="no JSON", call=Call(model="m"))
         import_outcomes(opened.engine, [failed], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            frames = load_frames(connection, Selection())
+            frames = load_frames(connection, Filters())
         assert frames.score_pairs["state"].tolist() == ["failed"]
         assert frames.score_pairs["judge_score"].isna().all()
         assert frames.error_pairs["state"].tolist() == ["failed"]
@@ -361,14 +362,14 @@ class TestFrames:
         put(opened, reviews=[Review(trace_id=TRACE, annotator="ada", status="open")])
         import_outcomes(opened.engine, [verdict()], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            assert load_frames(connection, Selection(reference="ada")).error_pairs.empty
+            assert load_frames(connection, Filters(reference="ada")).error_pairs.empty
 
     def test_errors_that_lack_what_a_judge_could_find_are_in_no_figure_and_counted(self, opened: Workspace) -> None:
         vague = replace(error_label(2), span_ids=(), impact=None)
         put(opened, errors=[error_label(1), vague])
         import_outcomes(opened.engine, [verdict()], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            frames = load_frames(connection, Selection())
+            frames = load_frames(connection, Filters())
         assert frames.error_pairs["error_id"].tolist() == [error_label(1).label_id]
         left_out = frames.incomplete.to_dict("records")
         assert left_out == [
@@ -386,7 +387,7 @@ class TestFrames:
         import_outcomes(opened.engine, [verdict("LC", 3)], model="exact", author="test")
         assert propose_matches(opened.engine)["pairs"] == 2
         with read_transaction(opened.engine) as connection:
-            pairs = load_frames(connection, Selection()).error_pairs.set_index(["judge_model", "dimension"])
+            pairs = load_frames(connection, Filters()).error_pairs.set_index(["judge_model", "dimension"])
         assert pairs.loc[("exact", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, True]
         assert pairs.loc[("near", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, False]
         assert pairs.loc[("exact", "LC"), ["relevant", "caught", "localized"]].tolist() == [False, False, False]
@@ -405,7 +406,7 @@ class TestFrames:
                     finish_cell(connection, key, verdict(rubric, 1))
         propose_matches(opened.engine)
         with read_transaction(opened.engine) as connection:
-            frames = load_frames(connection, Selection())
+            frames = load_frames(connection, Filters())
         names = {"m", "m · rubric brevity"}
         for frame in (frames.error_pairs, frames.score_pairs, frames.ratings.query("rater_kind == 'judge'")):
             assert set(frame["judge_model"]) == names
@@ -425,16 +426,16 @@ class TestFrames:
             add_cells(connection, run, [(version, "brevity", TRACE, 0)])
             finish_cell(connection, 1, verdict("brevity", 1))
         with read_transaction(opened.engine) as connection:
-            assert load_frames(connection, Selection()).error_pairs["relevant"].tolist() == [False]
+            assert load_frames(connection, Filters()).error_pairs["relevant"].tolist() == [False]
 
     def test_other_outputs_of_the_same_judge_are_repeats(self, opened: Workspace) -> None:
         put(opened)
         import_outcomes(opened.engine, [verdict(score=3)], model="m", author="test")
         import_outcomes(opened.engine, [verdict(score=1, raw="later")], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            ratings = load_frames(connection, Selection()).ratings
-            first = load_frames(connection, Selection()).score_pairs
-            second = load_frames(connection, Selection(repeat=1)).score_pairs
+            ratings = load_frames(connection, Filters()).ratings
+            first = load_frames(connection, Filters()).score_pairs
+            second = load_frames(connection, Filters(repeat=1)).score_pairs
         runs = ratings[ratings["judge_model"] == "m"]
         assert dict(zip(runs["rater"], runs["value"], strict=True)) == {"repeat 0": 3.0, "repeat 1": 1.0}
         assert (first["judge_score"].tolist(), second["judge_score"].tolist()) == ([3.0], [1.0])
@@ -447,10 +448,10 @@ class TestFrames:
         failed = Failure(rubric="TC", trace_id=TRACE, state="error", reason="wrong key", call=Call(model="m"))
         judged(opened, failed, rubric_version="2")
         with read_transaction(opened.engine) as connection:
-            assert load_frames(connection, Selection()).score_pairs["judge_score"].tolist() == [2.0]
+            assert load_frames(connection, Filters()).score_pairs["judge_score"].tolist() == [2.0]
         judged(opened, verdict(score=0), rubric_version="3")
         with read_transaction(opened.engine) as connection:
-            assert load_frames(connection, Selection()).score_pairs["judge_score"].tolist() == [0.0]
+            assert load_frames(connection, Filters()).score_pairs["judge_score"].tolist() == [0.0]
 
     def test_another_mode_is_another_system_and_versions_can_stand_beside_each_other(self, opened: Workspace) -> None:
         put(opened)
@@ -458,8 +459,8 @@ class TestFrames:
         two = judged(opened, verdict(score=3), rubric_version="2")
         judged(opened, verdict(score=0), rubric_version="1", mode="span")
         with read_transaction(opened.engine) as connection:
-            pairs = load_frames(connection, Selection()).score_pairs
-            beside = load_frames(connection, Selection(versions=(one, two))).score_pairs
+            pairs = load_frames(connection, Filters()).score_pairs
+            beside = load_frames(connection, Filters(versions=(one, two))).score_pairs
         assert dict(zip(pairs["judge_model"], pairs["judge_score"], strict=True)) == {"m": 3.0, "m · span": 0.0}
         assert sorted(beside["judge_score"]) == [2.0, 3.0]
 
@@ -475,7 +476,7 @@ class TestFrames:
         there = replace(verdict("TC", 1, reported), trace_id=other)
         import_outcomes(opened.engine, [verdict("TC", 0, reported), there], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            frames = load_frames(connection, Selection())
+            frames = load_frames(connection, Filters())
         for name in ("score_pairs", "findings", "judged", "trail_predictions", "trail_traces"):
             assert set(getattr(frames, name)["trace_id"]) == {TRACE}, name
         people = frames.ratings[frames.ratings["rater_kind"] == "annotator"]
@@ -500,10 +501,11 @@ class TestFrames:
             assert revision(connection) != before
 
     def test_splits_are_read_and_refused_by_name(self) -> None:
-        assert read_splits(b'{"how": "x", "dev": ["a"], "test": ["b"]}', "s.json") == {"a": "dev", "b": "test"}
+        split = read_split(b'{"how": "x", "dev": ["a"], "test": ["b"]}', "s.json", "s")
+        assert split.by_trace == {"a": "dev", "b": "test"}
         for bad in (b"[", b"[]", b"{}", b'{"dev": ["a"], "test": ["a"]}', b'{"dev": [{}]}'):
             with pytest.raises(ValueError, match=r"s\.json"):
-                read_splits(bad, "s.json")
+                read_split(bad, "s.json", "s")
 
 
 class TestMatches:
@@ -558,7 +560,7 @@ class TestMatches:
         import_outcomes(matched.engine, [verdict("TC", 0, finding("Pears.", 2))], model="later", author="test")
         assert set(self.states(matched, "later").values()) == {"not_matched"}
         with read_transaction(matched.engine) as connection:
-            pairs = load_frames(connection, Selection(judge_models=("later",))).error_pairs
+            pairs = load_frames(connection, Filters(judge_models=("later",))).error_pairs
             compared = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model="later")
         rows = error_figures(error_table(pairs, draws=0)).query("metric == 'recall' and impact == 'all'")
         assert (rows["n"].tolist(), rows["not_matched"].tolist()) == ([0, 0], [2, 2])
@@ -577,14 +579,14 @@ class TestMatches:
 
     def states(self, opened: Workspace, judge_model: str = "m") -> dict[str, str]:
         with read_transaction(opened.engine) as connection:
-            pairs = load_frames(connection, Selection(judge_models=(judge_model,))).error_pairs
+            pairs = load_frames(connection, Filters(judge_models=(judge_model,))).error_pairs
         return dict(zip(pairs["error_id"], pairs["state"], strict=True))
 
     def test_a_rejected_pair_is_not_caught(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=1, status="rejected", author="ada")
         with read_transaction(matched.engine) as connection:
-            assert not load_frames(connection, Selection()).error_pairs["caught"].any()
+            assert not load_frames(connection, Filters()).error_pairs["caught"].any()
 
     def test_rematching_replaces_the_proposal(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:
@@ -593,15 +595,15 @@ class TestMatches:
 
     def test_only_confirmed_pairs_count_when_asked(self, matched: Workspace) -> None:
         with read_transaction(matched.engine) as connection:
-            assert load_frames(connection, Selection()).error_pairs["caught"].sum() == 1
-            assert load_frames(connection, Selection(matches="confirmed")).error_pairs["caught"].sum() == 0
+            assert load_frames(connection, Filters()).error_pairs["caught"].sum() == 1
+            assert load_frames(connection, Filters(matches="confirmed")).error_pairs["caught"].sum() == 0
 
     def test_a_proposal_falls_when_its_label_is_deleted(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:
             connection.execute(tables.error_label.update().values(deleted=True))
         assert propose_matches(matched.engine) == {"pairs": 0, "new": 0, "withdrawn": 0, "traces": 0}
         with read_transaction(matched.engine) as connection:
-            assert load_frames(connection, Selection()).error_pairs.empty
+            assert load_frames(connection, Filters()).error_pairs.empty
 
     def test_confirming_for_one_person_leaves_the_proposals_of_another(self, matched: Workspace) -> None:
         put(matched, who="ben", errors=[error_label(3, annotator="ben")])
@@ -635,7 +637,7 @@ class TestMatches:
             label_id = review_finding(connection, finding_key=2, verdict="valid new error", author="ada")
         with read_transaction(matched.engine) as connection:
             (label,) = [one for one in error_labels(connection) if one.label_id == label_id]
-            assert len(load_frames(connection, Selection()).error_pairs) == 2
+            assert len(load_frames(connection, Filters()).error_pairs) == 2
         assert (label.annotator, label.span_ids, label.dimensions) == (CANDIDATES, (span_id(2),), ("TC",))
         assert label.attributes["judge_model"] == "m"
 
@@ -660,7 +662,7 @@ class TestMatches:
         with read_transaction(matched.engine) as connection:
             words = finding_decisions(connection)
             by_format = {
-                form: selected_decisions(connection, Selection(formats=(form,))) for form in ("otlp", "gaia2", "trail")
+                form: selected_decisions(connection, Filters(formats=(form,))) for form in ("otlp", "gaia2", "trail")
             }
         assert words[["finding_id", "reviewer", "verdict"]].to_numpy().tolist() == [
             [2, "ann", "duplicate"], [2, "bob", "duplicate"],
@@ -685,7 +687,7 @@ class TestMatches:
         with write_transaction(matched.engine) as connection:
             review_finding(connection, finding_key=2, verdict="false alarm", author="ada")
         with read_transaction(matched.engine) as connection:
-            findings = load_frames(connection, Selection()).findings.set_index("finding_id")
+            findings = load_frames(connection, Filters()).findings.set_index("finding_id")
         assert findings.loc[1, "matched"]
         assert findings.loc[2, "verdict"] == "false alarm"
 
@@ -745,9 +747,10 @@ def test_people_are_compared_with_themselves_on_the_chosen_traces_alone(tmp_path
         for occasion, value in enumerate((1, 2)):
             submit(space, "ada", team_trace(number), scores={"LC": value}, occasion=occasion)
     with read_transaction(space.engine) as connection:
-        every = load_frames(connection, Selection()).repeats
-        split = load_frames(connection, Selection(splits={team_trace(0): "dev"}, only_split=True)).repeats
-        none = load_frames(connection, Selection(formats=("gaia2",))).repeats
+        every = load_frames(connection, Filters()).repeats
+        dev = Split(name="s", parts=((team_trace(0), "dev"),))
+        split = load_frames(connection, Filters(split=dev)).repeats
+        none = load_frames(connection, Filters(formats=("gaia2",))).repeats
     assert every[["first", "second"]].to_numpy().tolist() == [[1, 2], [1, 2]]
     assert split["unit"].tolist() == [team_trace(0)]
     assert none.empty

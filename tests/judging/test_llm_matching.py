@@ -27,7 +27,8 @@ from tracejury.judging.matching.llm_matching import (
 from tracejury.judging.matching.matches import Decision, decide, decisions, match_decisions, propose_matches
 from tracejury.judging.matching.rule import AUTO, Candidate
 from tracejury.judging.records import Call, Failure, Review, Verdict
-from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, tables
 
@@ -58,7 +59,7 @@ class Scripted:
         return ModelReply(text=answer, prompt_tokens=100, completion_tokens=10, cost_usd=self.cost)
 
     def matcher(self, name: str = "m", **more: Any) -> LlmMatcher:
-        return LlmMatcher(model=name, call=self, pace=RateLimiter(backoff_s=0.0), **more)
+        return LlmMatcher(model=name, call=self, rate=RateLimiter(backoff_s=0.0), **more)
 
 
 ERRORS = (error_label(1), error_label(2, spans=(5,), description="The answer is a guess.", evidence=()))
@@ -70,7 +71,7 @@ FINDINGS = tuple(
 
 def proposed(model: Scripted, **more: Any) -> Proposed | Failure:
     return asyncio.run(
-        propose_by_model(model.matcher(**more), ERRORS, FINDINGS, judge="TC", parents={span_id(4): span_id(1)})
+        propose_by_model(model.matcher(**more), ERRORS, FINDINGS, rubric="TC", parents={span_id(4): span_id(1)})
     )
 
 
@@ -127,13 +128,13 @@ class TestReading:
             (said(pair("E3")), "names the error 'E3'"),
             (said(pair("e1")), "names the error 'e1'"),
             (said(pair(finding="F0")), "names the finding 'F0'"),
-            (said(pair(), pair()), "stands twice"),
+            (said(pair(), pair()), "appears twice"),
             (said(pair(confidence=1.2)), "from 0 to 1"),
             (said(pair(confidence=True)), "from 0 to 1"),
             (said(pair(confidence="high")), "from 0 to 1"),
             (said(pair() | {"note": ""}), "and nothing else"),
             (said(pair()) + " Done.", "not valid JSON"),
-            ('{"pairs": [], "pairs": []}', "stands twice in one object"),
+            ('{"pairs": [], "pairs": []}', "holds one key twice"),
         ],
     )
     def test_anything_else_is_unparsable(self, text: str, reason: str) -> None:
@@ -246,8 +247,8 @@ class TestStore:
     def test_no_proposal_of_a_model_counts_as_confirmed_nor_as_a_matcher(self, opened: Workspace) -> None:
         ask(opened, said(pair(), pair("E2", "F2")))
         with read_transaction(opened.engine) as connection:
-            confirmed = load_frames(connection, Selection(matches="confirmed")).error_pairs
-            proposals = load_frames(connection, Selection()).error_pairs
+            confirmed = load_frames(connection, Filters(matches="confirmed")).error_pairs
+            proposals = load_frames(connection, Filters()).error_pairs
             assert match_decisions(connection).empty
         assert not confirmed["caught"].any()
         assert proposals.set_index("error_id")["caught"].to_dict() == {"label-1": True, "label-2": True}
@@ -310,8 +311,9 @@ class TestStore:
 
     def test_a_budget_and_a_wrong_key_stop_before_the_next_call(self, opened: Workspace) -> None:
         spent = ask(opened, said(pair()), budget_usd=0.0)
-        assert (spent.answered, spent.stopped) == (0, "the budget of $0 is spent")
-        assert "bad key" in str(ask(opened, ModelError("auth", "bad key")).stopped)
+        assert (spent.answered, spent.stopped, spent.is_out_of_budget) == (0, "the budget of $0 is spent", True)
+        refused = ask(opened, ModelError("auth", "bad key"))
+        assert ("bad key" in str(refused.stopped), refused.is_out_of_budget) == (True, False)
 
     def test_costs_that_nobody_knows_are_counted_as_unknown(self, opened: Workspace) -> None:
         matcher = Scripted(said(), cost=None).matcher()
@@ -323,7 +325,7 @@ class TestStore:
             put_labels(connection, errors=[error_label(3, annotator="ben")], scores=(), reviews=(), author="ben")
         told = propose_with_model(opened.engine, Scripted(said(), cost=None).matcher(), budget_usd=5.0, concurrency=1)
         assert (told.questions, told.answered, told.unknown_cost) == (2, 1, 1)
-        assert "the budget of $5 is not kept" in str(told.stopped)
+        assert "the budget of $5 cannot be enforced" in str(told.stopped)
 
     @pytest.mark.parametrize(("error", "answered"), [("too_long", 1), ("timeout", 0)])
     def test_a_call_that_the_provider_refused_costs_nothing_and_one_without_answer_perhaps(
@@ -357,7 +359,7 @@ class TestStore:
 def test_a_real_client_meets_a_scripted_provider(opened: Workspace) -> None:
     with Provider(in_turn(Status(code=429), Reset(), Answer(text=said(pair("E2", "F2", 0.8, "the hole"))))) as provider:
         model = LitellmModel(name="openai/fake", api_base=provider.base_url, api_key="k")
-        matcher = LlmMatcher(model="openai/fake", call=model, pace=RateLimiter(backoff_s=0.01))
+        matcher = LlmMatcher(model="openai/fake", call=model, rate=RateLimiter(backoff_s=0.01))
         told = propose_with_model(opened.engine, matcher)
         sent = provider.log.requests
     assert (told.answered, told.pairs, len(sent)) == (1, 1, 3)

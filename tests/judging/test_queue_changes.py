@@ -214,7 +214,7 @@ class TestClosing:
         with pytest.raises(QueueError, match="is open"):
             act(space, "reopen_queue", queue)
         act(space, "close_queue", queue)
-        with pytest.raises(QueueError, match="closed already"):
+        with pytest.raises(QueueError, match="already closed"):
             act(space, "close_queue", queue)
 
 

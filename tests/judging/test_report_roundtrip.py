@@ -17,7 +17,8 @@ from tracejury.judging.agreement.majority import ReferenceKind
 from tracejury.judging.agreement.tables import TABLES, Inputs, tables_from_frames
 from tracejury.judging.matching.matches import decide, review_finding
 from tracejury.judging.reports.export import csv_text, inputs_of, opinions_of, write_inputs
-from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.reports.filters import Filters, Split
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.reports.plain_csv import read_folder
 from tracejury.judging.store import Workspace, tables
 
@@ -46,9 +47,9 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def inputs(opened: Workspace, gold: ReferenceKind | None, **more: Any) -> Inputs:
     with read_transaction(opened.engine) as connection:
         traces = list(connection.scalars(select(tables.review.c.trace_id).distinct()))
-        splits = {trace: "dev" if n % 3 else "test" for n, trace in enumerate(sorted(traces))}
-        selection = Selection(reference=gold, splits=splits, only_split=True)
-        return inputs_of(load_frames(connection, selection), **more, **opinions_of(connection, selection))
+        parts = tuple((trace, "dev" if n % 3 else "test") for n, trace in enumerate(sorted(traces)))
+        filters = Filters(reference=gold, split=Split(name="s", parts=parts), **more)
+        return inputs_of(load_frames(connection, filters), filters, opinions_of(connection, filters))
 
 
 @pytest.mark.parametrize(("gold", "missing"), [(None, "drop"), ("majority", "disagree")])

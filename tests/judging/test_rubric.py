@@ -1,5 +1,6 @@
 """Rubrics and agent descriptions: the shipped ones hold together, a user's own are read, bad ones are named."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from tracejury.judging.judges.rubric import (
     RubricError,
     agent_descriptions,
     agent_for,
+    broken_files,
     choose_rubrics,
+    new_rubric,
     parse_agent,
     parse_rubric,
     rubrics,
@@ -91,11 +94,80 @@ def test_a_workspace_adds_its_own_rubric(tmp_path: Path) -> None:
     assert rubrics(tmp_path)["SAFE"].title == "Safety"
 
 
-def test_a_key_that_is_taken_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    (tmp_path / "rubrics").mkdir()
-    (tmp_path / "rubrics" / "again.toml").write_text(OWN.replace("SAFE", "LC"), encoding="utf-8")
-    with pytest.raises(RubricError, match=r"again\.toml: the key 'LC' is taken"):
-        rubrics(tmp_path)
+def own(home: Path, name: str, text: str) -> None:
+    (home / "rubrics").mkdir(exist_ok=True)
+    (home / "rubrics" / name).write_text(text, encoding="utf-8")
+
+
+def test_a_broken_file_is_left_out_by_name_and_stops_no_other(tmp_path: Path) -> None:
+    own(tmp_path, "again.toml", OWN.replace("SAFE", "LC"))
+    own(tmp_path, "half.toml", 'key = "HALF"\n')
+    own(tmp_path, "safe.toml", OWN)
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "mine.md").write_text("An agent.", encoding="utf-8")
+    assert set(rubrics(tmp_path)) == {*DIMENSIONS, "trail", "SAFE"}
+    assert set(agent_descriptions(tmp_path)) == set(agent_descriptions())
+    again, half, agent = map(str, broken_files(tmp_path))
+    assert again.endswith("again.toml: key: 'LC' is taken by another rubric; choose another key")
+    assert "half.toml: title: Field required; judges: Field required" in half
+    assert "mine.md: begin with a title" in agent
+    assert broken_files(None) == []
+
+
+def test_every_fault_is_named_at_once() -> None:
+    text = """
+key = "two words"
+anotator = "x"
+judges = ""
+not_applicable_phrases = ["none"]
+[[examples]]
+trace = "t"
+[examples.reply]
+criteria = "c"
+rationale = "r"
+score = 7
+not_applicable = "no plan"
+"""
+    with pytest.raises(RubricError) as told:
+        parse_rubric(text.encode(), "own.toml")
+    faults = told.value.faults
+    for fault in (
+        "key: String should match pattern",
+        "title: Field required",
+        "judges: is empty",
+        "annotator: Field required",
+        "anotator: Extra inputs are not permitted. Try: correct its name",
+        "examples.0.reply.score: Input should be less than or equal to 3",
+        "a rubric that asks for a score needs [anchors]",
+        "not_applicable_phrases need not_applicable",
+        "example 1: its reply needs a score or not_applicable",
+        "example 1: it is not applicable, but the rubric does not say when",
+    ):
+        assert any(one.startswith(fault) for one in faults), fault
+    assert len(faults) == 10
+
+
+def test_a_new_rubric_is_left_out_until_it_is_filled_in(tmp_path: Path) -> None:
+    path = new_rubric(tmp_path, "SAFE")
+    (fault,) = broken_files(tmp_path)
+    assert set(fault.faults) == {
+        f"{place}: is empty. Try: write it"
+        for place in ("title", "judges", "annotator", "anchors.3", "anchors.middle", "anchors.0")
+    }
+    text = path.read_text(encoding="utf-8")
+    filled = re.sub(r'^(title|3|middle|0) = ""', r'\1 = "words"', text, flags=re.MULTILINE)
+    path.write_text(filled.replace('"""\n"""', '"""\nwords\n"""'), encoding="utf-8")
+    assert rubrics(tmp_path)["SAFE"].judges == "words"
+    for name in ("SAFE", "LC", "two words", "../up"):
+        with pytest.raises(RubricError, match="Try:"):
+            new_rubric(tmp_path, name)
+
+
+def test_what_the_new_rubric_shows_in_comments_is_right(tmp_path: Path) -> None:
+    text = re.sub("^##.*$", "", new_rubric(tmp_path, "SAFE").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = re.sub("^# ?", "", text, flags=re.MULTILINE).replace(' ""\n', ' "words"\n')
+    rubric = parse_rubric(text.replace('"""\n"""', '"""\nwords\n"""').encode(), "shown.toml")
+    assert (rubric.key, rubric.dimension, len(rubric.examples), [*rubric.leaves]) == ("SAFE", "LC", 1, ["EE"])
 
 
 @pytest.mark.parametrize(
@@ -132,7 +204,7 @@ def test_all_chooses_the_scoring_rubrics_and_names_fold() -> None:
     known = rubrics()
     assert {r.key for r in choose_rubrics("all", known)} == set(DIMENSIONS)
     assert [r.key for r in choose_rubrics("lc, TRAIL,LC", known)] == ["LC", "trail"]
-    with pytest.raises(RubricError, match="no judge is called 'XY'"):
+    with pytest.raises(RubricError, match="no rubric is called 'XY'"):
         choose_rubrics("LC,XY", known)
 
 

@@ -1,6 +1,7 @@
 """The grid: every cell in one state, none paid twice, none lost; pace, budget, cache, pause, juries."""
 
 import asyncio
+import os
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -13,24 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event, select
 from tests.fake_provider import verdict
-from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
+from tests.judging.grid import AGENTS, PRICES, RUBRICS, Counting, Grid, answer, kill, plan_more, planned
 
 from tracejury.ingest.store import read_transaction
 from tracejury.judging import wiring as work
 from tracejury.judging.judges.jury import jury_score
 from tracejury.judging.judges.limits import BatchedWriter, Budget, RateLimiter, StopRunError
 from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest
-from tracejury.judging.records import Failure
-from tracejury.judging.runs.run_store import (
-    SqlRunStore,
-    last_run_of,
-    next_run,
-    want_failed_again,
-    wish,
-    worker_is_dead,
-    worker_name,
-)
-from tracejury.judging.runs.runner import Cell, Ended, ModelSetup, Progress, RunSpec, RunStatus
+from tracejury.judging.records import Call, Failure
+from tracejury.judging.runs.run_control import ensure_free, judge_version, last_run_of, want_failed_again, wish
+from tracejury.judging.runs.run_owner import GONE_S, Owner, RunHeldError, RunTakenError
+from tracejury.judging.runs.run_spec import RunSpec, RunStatus
+from tracejury.judging.runs.run_store import Cell, Ended, Paid, RunStore, Sending
+from tracejury.judging.runs.runner import ModelSetup, Progress
 from tracejury.judging.runs.verdicts import outcome
 from tracejury.judging.store import tables
 
@@ -175,7 +171,7 @@ def test_the_last_run_of_a_kind_is_found_for_failed_only(tmp_path: Path) -> None
 
 def priced(number: int, request: ModelRequest) -> ModelReply:
     """Costs what PRICES say of the text, counted by letters: 1e-6 a letter."""
-    letters = len(request.prompt.judge_model + request.prompt.prefix + request.prompt.suffix)
+    letters = len(request.prompt.system + request.prompt.prefix + request.prompt.suffix)
     return ModelReply(
         text=verdict(2), finish_reason="stop", prompt_tokens=letters, completion_tokens=10, cost_usd=letters * 1e-6
     )
@@ -185,7 +181,7 @@ def priced(number: int, request: ModelRequest) -> ModelReply:
 def test_the_budget_is_never_passed_and_the_rest_waits(tmp_path: Path, concurrency: int) -> None:
     grid, model = planned(tmp_path, traces=10, concurrency=concurrency, budget_usd=0.1), Counting(script=priced)
     summary = grid.run(model)
-    assert summary.status == "paused"
+    assert (summary.status, grid.watch()["status"]) == ("out of budget", "out of budget")
     assert "the budget of $0.1000 is reached" in summary.message
     assert 0.05 < summary.spent_usd <= 0.1
     assert grid.states() == {"scored": len(model.requests), "pending": 20 - len(model.requests)}
@@ -197,7 +193,7 @@ def test_a_repair_that_the_budget_forbids_is_made_later_and_the_first_reply_is_n
     grid = planned(tmp_path, traces=1, rubrics=("LC",), budget_usd=0.03)
     unreadable = ModelReply(text="hm", finish_reason="stop", prompt_tokens=1, completion_tokens=1, cost_usd=0.02)
     summary = grid.run(Counting(script=lambda n, _: unreadable))
-    assert (summary.status, grid.states()) == ("paused", {"pending": 1})
+    assert (summary.status, grid.states()) == ("out of budget", {"pending": 1})
     second = Counting()
     assert grid.run(second, changes={"budget_usd": 1.0}).states == {"scored": 1}
     assert [len(request.turns) for request in second.requests] == [2]  # only the repair was sent
@@ -254,39 +250,6 @@ def test_calls_are_spaced_evenly_under_the_limits(tmp_path: Path, limits: dict[s
     assert all(moment >= started + place * 0.05 - 0.001 for place, moment in enumerate(at))
 
 
-def test_two_processes_of_a_run_book_their_moments_in_one_line(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1)
-    one, other = (SqlRunStore(grid.engine, grid.run_key, worker=f"elsewhere:{n}:1") for n in range(2))
-    waits = [store.book("m", gap_s=60.0) for store in (one, other, one)]
-    assert waits == pytest.approx([0, 60, 120], abs=5)
-    assert one.book("another model", gap_s=60.0) == 0
-    other.hold("m", 600.0)
-    assert one.book("m", gap_s=60.0) == pytest.approx(600, abs=5)
-
-
-def test_the_limit_a_minute_holds_for_two_workers_together(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=6, rpm=600)
-    at: list[float] = []
-
-    def script(number: int, _: ModelRequest) -> str:
-        at.append(time.monotonic())
-        return verdict(2)
-
-    models = [Counting(script=script), Counting(script=script)]
-
-    async def both() -> None:
-        runners = [grid.runner(model) for model in models]
-        for number, runner in enumerate(runners):
-            runner.store.worker = f"elsewhere:{number}:1"  # type: ignore[attr-defined]
-        await asyncio.gather(*(runner.run() for runner in runners))
-
-    started = time.monotonic()
-    asyncio.run(both())
-    assert grid.states() == {"scored": 12}
-    assert min(len(model.requests) for model in models) > 0
-    assert all(moment >= started + place * 0.1 - 0.001 for place, moment in enumerate(at))  # ten a second together
-
-
 def test_a_call_that_waits_for_its_moment_is_not_sent_when_the_run_stops(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=8, concurrency=8, rpm=60)
 
@@ -302,9 +265,9 @@ def test_a_call_that_waits_for_its_moment_is_not_sent_when_the_run_stops(tmp_pat
 
 
 def test_a_provider_that_asks_to_wait_for_hours_stops_the_run() -> None:
-    pace = RateLimiter(backoff_s=1)
-    with pytest.raises(StopRunError, match="asks to wait 86,400 s"):
-        asyncio.run(pace.back_off(0, ModelError("rate_limit", "tomorrow", retry_after_s=86_400)))
+    limiter = RateLimiter(backoff_s=1)
+    with pytest.raises(StopRunError, match="asks for a pause of 86,400 s"):
+        asyncio.run(limiter.back_off(0, ModelError("rate_limit", "tomorrow", retry_after_s=86_400)))
 
 
 # asked, answer unknown ------------------------------------------------------------------------------------------
@@ -328,26 +291,35 @@ def test_a_request_is_recorded_before_it_goes_out_and_marked_with_its_reply(tmp_
     assert outcomes(grid) == {"answered": 1}
 
 
-def killed_in_flight(grid: Grid) -> None:
-    """A worker claims a cell, sends its request and is gone: as a kill leaves the store."""
-    gone = worker_name().rpartition(":")[0] + ":0"  # this process id, started at another time
-    model = Counting(script=lambda n, r: ModelError("transient", "never read"))
-    runner = grid.runner(model, changes={"concurrency": 1})
+class Dies(RunStore):
+    """A store whose process is killed at its next failure, outcome or farewell."""
 
-    class Dies(SqlRunStore):
-        def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
-            raise OSError("killed here")
+    def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
+        raise OSError("killed here")
 
-        def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
-            raise OSError("killed here")
+    def finish(self, ended: Sequence[Ended]) -> Sequence[None]:
+        raise OSError("killed here")
 
-    runner.store = Dies(grid.engine, grid.run_key, worker=gone)
+    def end(self, status: RunStatus, message: str = "", *, is_wish: bool = False, is_whole: bool = True) -> RunStatus:
+        kill(self)
+        raise OSError("killed here")
+
+
+def killed(grid: Grid, model: Counting, **changes: object) -> None:
+    """The run's owner is gone in the middle of its work, as a kill leaves the database."""
+    runner = grid.runner(model, changes=changes)
+    runner.store = Dies(grid.engine, grid.run_key)
     with pytest.raises(OSError, match="killed here"):
         asyncio.run(runner.run())
+
+
+def killed_in_flight(grid: Grid) -> None:
+    """An owner sends a request and is gone before the answer."""
+    killed(grid, Counting(script=lambda n, r: ModelError("transient", "never read")), concurrency=1)
     assert outcomes(grid) == {"under way": 1}
 
 
-def test_what_was_sent_by_a_worker_that_died_is_counted_and_asked_again(tmp_path: Path) -> None:
+def test_what_was_sent_by_an_owner_that_died_is_counted_and_asked_again(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=1, rubrics=("LC",), prices={"m": PRICES})
     killed_in_flight(grid)
     before = grid.watch()
@@ -356,14 +328,14 @@ def test_what_was_sent_by_a_worker_that_died_is_counted_and_asked_again(tmp_path
     summary = grid.run(model)
     assert (summary.states, len(model.requests)) == ({"scored": 1}, 1)
     assert outcomes(grid) == {"unknown": 1, "answered": 1}
-    prompt = sum(map(len, (p := model.requests[0].prompt) and (p.judge_model, p.prefix, p.suffix)))
+    prompt = sum(map(len, (p := model.requests[0].prompt) and (p.system, p.prefix, p.suffix)))
     most = prompt * PRICES.prompt + 4_000 * PRICES.completion  # one token a letter here, 4,000 kept for the answer
     assert (summary.unanswered.requests, summary.unanswered.most_usd) == (1, pytest.approx(most))
     assert grid.watch()["unanswered_usd"] == pytest.approx(most)
     assert summary.spent_usd == pytest.approx(0.01)  # what is known to be paid, beside it
 
 
-def test_what_was_sent_by_a_worker_that_died_can_be_left_alone_until_wanted_again(tmp_path: Path) -> None:
+def test_what_was_sent_by_an_owner_that_died_can_be_left_alone_until_wanted_again(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=1, rubrics=("LC",))
     killed_in_flight(grid)
     model = Counting()
@@ -401,7 +373,7 @@ def test_what_was_perhaps_paid_counts_against_the_budget(tmp_path: Path) -> None
     with grid.engine.begin() as connection:
         connection.exec_driver_sql("update request set most_usd = 0.049")
     summary = grid.run(Counting())
-    assert (summary.status, summary.spent_usd) == ("paused", 0)
+    assert (summary.status, summary.spent_usd) == ("out of budget", 0)
     assert "$0.0490 perhaps" in summary.message
 
 
@@ -427,24 +399,14 @@ def test_writes_made_together_fail_together() -> None:
     assert asyncio.run(all_of(3, 5, 4)) == [30, 50, 40]  # to each the result of its own
 
 
-# resume, cache, other workers -----------------------------------------------------------------------------------
+# resume, cache, owners -----------------------------------------------------------------------------------
 
 
 def test_a_reply_stored_before_the_cell_was_finished_is_replayed_and_not_paid_again(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=1, rubrics=("LC",))
 
-    class Dies(SqlRunStore):
-        def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
-            raise OSError("killed here")
-
-    runner = grid.runner(Counting())
-    runner.store = Dies(grid.engine, grid.run_key, worker="elsewhere:1:1")
-    with pytest.raises(OSError, match="killed here"):
-        asyncio.run(runner.run())
-    assert grid.rows("select state from cell") == [("replied",)]
-    grid.rows("select 1")
-    with grid.engine.begin() as connection:
-        connection.exec_driver_sql("update cell set claimed_at = 0")  # the lease is over
+    killed(grid, Counting())
+    assert grid.rows("select state from cell") == [("running",)]
     second = Counting()
     assert grid.run(second).states == {"scored": 1}
     assert second.requests == []
@@ -467,77 +429,208 @@ def test_reasoning_beside_an_answer_stands_in_its_cell_also_where_the_reply_is_t
     assert [one.call.reasoning for one in outcomes if one is not None] == ["The plan holds."] * 2
 
 
-def test_the_next_cell_is_found_without_sorting_all_that_wait(tmp_path: Path) -> None:
+def taken(grid: Grid) -> RunStore:
+    """A store whose process owns the run."""
+    store = RunStore(grid.engine, grid.run_key)
+    assert store.take(resumes=True) == "running"
+    return store
+
+
+def test_the_next_cell_is_found_without_sorting_or_reading_all_that_wait(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=2)
+    store = taken(grid)
     asked: list[tuple[str, Any]] = []
     event.listen(grid.engine, "before_cursor_execute", lambda _, __, sql, values, *___: asked.append((sql, values)))
-    assert {cell.trace_id for cell in SqlRunStore(grid.engine, grid.run_key).claim()} == {f"{1:032x}"}
-    ((sql, values),) = [one for one in asked if "LIMIT" in one[0]]
-    with read_transaction(grid.engine) as connection:
-        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
-    assert not [step for step in plan if "ORDER BY" in step]
-
-
-def test_a_worker_beside_another_finds_its_next_cell_without_sorting_all_that_wait(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=4)
-    assert len(SqlRunStore(grid.engine, grid.run_key, worker="elsewhere:1:1").claim()) == 2
-    asked: list[tuple[str, Any]] = []
-    event.listen(grid.engine, "before_cursor_execute", lambda _, __, sql, values, *___: asked.append((sql, values)))
-    assert {cell.trace_id for cell in SqlRunStore(grid.engine, grid.run_key).claim()} == {f"{2:032x}"}
+    assert {cell.trace_id for cell in store.claim()} == {f"{1:032x}"}
     reads = [one for one in asked if one[0].startswith("SELECT") and "cell" in one[0]]
     with read_transaction(grid.engine) as connection:
         plans = [
             row[3] for sql, values in reads for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)
         ]
-    assert len(reads) >= 4
+    assert len(reads) >= 3
     assert not [step for step in plans if "ORDER BY" in step or step == "SCAN cell"]
 
 
-def test_cells_of_a_living_worker_are_left_alone_and_those_of_a_dead_one_taken(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=2)
-    living = SqlRunStore(grid.engine, grid.run_key, worker="elsewhere:1:1")
-    assert len(living.claim()) == 2
-    ours = SqlRunStore(grid.engine, grid.run_key)
-    assert [cell.trace_id for cell in ours.claim()] == [f"{2:032x}"] * 2
-    assert list(ours.claim()) == []
-    gone = worker_name().rpartition(":")[0] + ":0"  # this process id, started at another time
-    assert worker_is_dead(gone)
-    assert not worker_is_dead(worker_name())
+def silence(grid: Grid, seconds: float = GONE_S + 4) -> None:
+    """The owner gave no sign of life for so long."""
     with grid.engine.begin() as connection:
-        connection.exec_driver_sql("update cell set worker = ? where worker = ?", (gone, ours.worker))
-    assert len(SqlRunStore(grid.engine, grid.run_key, worker="third:1:1").claim()) == 2
+        connection.exec_driver_sql(f"update run set heartbeat_at = heartbeat_at - {int(seconds * 1e6)}")
 
 
-def test_a_worker_that_lost_its_cell_cannot_overwrite_the_outcome(tmp_path: Path) -> None:
-    from tracejury.judging.records import Call
+def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lock of a file tells whether an owner lives: as on a server's database."""
+    monkeypatch.setattr("tracejury.judging.runs.run_owner._folder", lambda engine: None)
 
-    grid = planned(tmp_path, traces=1, rubrics=("LC",))
-    slow = SqlRunStore(grid.engine, grid.run_key, worker="slow:1:1")
-    (cell,) = slow.claim()
-    with grid.engine.begin() as connection:
-        connection.exec_driver_sql("update cell set claimed_at = 0")
-    assert grid.run(Counting()).states == {"scored": 1}
+
+def test_who_starts_a_run_that_is_at_work_is_told_who_holds_it(tmp_path: Path) -> None:
+    grid, beside = planned(tmp_path, traces=1), Counting()
+    taken(grid)
+    told = rf"run 1 is at work in process {os.getpid()} of this machine; its last sign of life came 0 s ago. Try: wait"
+    with pytest.raises(RunHeldError, match=told):
+        grid.run(beside)
+    with pytest.raises(RunHeldError, match="is at work"):
+        ensure_free(grid.engine, grid.run_key)
+    assert (beside.requests, grid.watch()["owner_alive"]) == ([], True)
+    other = plan_more(grid.engine, tmp_path, use_cache=False)
+    assert other.run(Counting()).states == {"scored": 2}  # other runs go on beside it
+
+
+def test_an_owner_s_name_is_its_own_whatever_host_and_process_it_has(tmp_path: Path) -> None:
+    """Two PID namespaces of one host name: the same host, the same process id, even the same start."""
+    grid, model = planned(tmp_path, traces=1), Counting()
+    first = taken(grid)
+    second = RunStore(grid.engine, grid.run_key)
+    with pytest.raises(RunHeldError):
+        second.take(resumes=True)
+    assert first.owner is not None
+    assert Owner(grid.engine).name != first.owner.name
+    first.end("paused")
+    grid.run(model)
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize("is_far", [False, True])
+@pytest.mark.parametrize("ahead_s", [90, -90])
+def test_a_clock_that_is_wrong_takes_no_run_from_its_owner(
+    ahead_s: int, is_far: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_far:
+        far_away(monkeypatch)
+    grid, model, beside = planned(tmp_path, traces=3), Counting(), Counting()
+
+    def script(number: int, _: ModelRequest) -> str:
+        if number == 1:
+            with monkeypatch.context() as wrong:
+                wrong.setattr("time.time_ns", lambda real=time.time_ns: real() + ahead_s * 10**9)
+                wrong.setattr("time.time", lambda real=time.time: real() + ahead_s)
+                with pytest.raises(RunHeldError):
+                    RunStore(grid.engine, grid.run_key).take(resumes=True)
+        return verdict(2)
+
+    model.script = script
+    assert grid.run(model).states == {"scored": 6}
+    assert (len(model.requests), beside.requests) == (6, [])
+
+
+def asleep(grid: Grid, monkeypatch: pytest.MonkeyPatch, *, at: int) -> tuple[Counting, Counting]:
+    """An owner sleeps for 64 s while its call number `at` is under way; another takes over; then it wakes."""
+    far_away(monkeypatch)
+    first, second = Counting(), Counting()
+
+    async def script(number: int, _: ModelRequest) -> str:
+        if number == at:
+            silence(grid)
+            successor = asyncio.create_task(grid.runner(second).run())
+            while len(second.requests) < 6 - at - 1:  # all but what the sleeper sent
+                await asyncio.sleep(0.01)
+            running.append(successor)
+        return verdict(2)
+
+    running: list[asyncio.Task[Any]] = []
+    first.script = script
+
+    async def both() -> None:
+        with pytest.raises(RunTakenError, match="sends nothing more"):
+            await grid.runner(first, changes={"concurrency": 1}).run()
+        assert (await running[0]).status == "done"
+
+    asyncio.run(both())
+    return first, second
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_an_owner_that_slept_through_its_time_sends_nothing_more_and_no_cell_is_sent_twice(
+    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = planned(tmp_path, traces=3)
+    first, second = asleep(grid, monkeypatch, at=at)
+    assert grid.states() == {"scored": 6}
+    assert len(first.requests) == at + 1
+    sent = [str(request.prompt) for request in (*first.requests, *second.requests)]
+    assert len(sent) == len(set(sent)) == 6
+    assert grid.rows("select outcome, count(*) from request group by 1") == [("answered", 6)]
+    assert grid.rows("select sum(cost_usd) from reply") == [(pytest.approx(0.06),)]
+
+
+def test_every_write_of_a_former_owner_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    far_away(monkeypatch)
+    grid = planned(tmp_path, traces=1)
+    former = taken(grid)
+    cell, other = former.claim()
+    former.note_sent([Sending(cell=other, request_hash="h", most_usd=None)])
+    silence(grid)
+    taken(grid).lose_requests(after_s=-1)
     late = Failure(rubric="LC", trace_id=cell.trace_id, state="error", reason="late", call=Call(model="m"))
-    assert slow.finish([Ended(cell, late)]) == [False]
-    assert grid.states() == {"scored": 1}
+    for write in (
+        lambda: former.note_sent([Sending(cell=cell, request_hash="h", most_usd=None)]),
+        lambda: former.note_failed(other, "h", is_unknown=False),
+        lambda: former.finish([Ended(cell, late)]),
+        lambda: former.release([cell.key]),
+        lambda: former.note_batch("m", "batch-1", []),
+        lambda: former.collect("batch-1", []),
+        lambda: former.end("paused", "late"),
+        former.claim,
+        former.heartbeat,
+    ):
+        with pytest.raises(RunTakenError):
+            write()
+    former.keep_replies([Paid(other, "h", answer(verdict(2)))])  # its request was given up: perhaps paid, and counted
+    assert grid.rows("select count(*) from reply") == [(0,)]
+    assert outcomes(grid) == {"unknown": 1}
+    assert grid.states() == {"pending": 2}
 
 
-def test_a_clock_that_jumps_ends_no_lease_of_a_worker_that_is_here(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=2)
-    elsewhere = SqlRunStore(grid.engine, grid.run_key, worker="elsewhere:1:1")
-    here = SqlRunStore(grid.engine, grid.run_key)
-    assert (len(here.claim()), len(elsewhere.claim())) == (2, 2)
-    with grid.engine.begin() as connection:
-        connection.exec_driver_sql("update cell set claimed_at = 0")  # as after an hour of sleep
-    other = SqlRunStore(grid.engine, grid.run_key, worker="third:1:1")
-    assert [cell.trace_id for cell in other.claim()] == [f"{2:032x}"] * 2  # of another host only the clock tells
-    assert list(other.claim()) == []
+def test_an_answer_that_a_sleeper_never_brings_is_asked_for_once_its_time_has_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far_away(monkeypatch)
+    grid, model = planned(tmp_path, traces=1), Counting()
+    sleeper = taken(grid)
+    sleeper.note_sent([Sending(cell=cell, request_hash="h", most_usd=0.01) for cell in sleeper.claim()[:1]])
+    silence(grid)
+
+    def script(number: int, _: ModelRequest) -> str:
+        if number == 0:  # the other cell: this one is still to be answered
+            with grid.engine.begin() as connection:
+                connection.exec_driver_sql("update request set sent_at = 0 where epoch = 1")
+        return verdict(2)
+
+    model.script = script
+    summary = grid.run(model)
+    assert (summary.states, len(model.requests), summary.unanswered.requests) == ({"scored": 2}, 2, 1)
+
+
+def test_an_owner_that_is_only_silent_keeps_its_run_where_the_system_says_that_it_is_there(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1)
+    owner = taken(grid)
+    silence(grid)
+    with pytest.raises(RunHeldError, match=rf"64 s ago. Try: it is stopped or hangs.*\(kill {os.getpid()}\)"):
+        grid.run(Counting())
+    kill(owner)
+    assert grid.run(Counting()).states == {"scored": 2}  # at once: the system let go of its lock
+    assert list((tmp_path / "run-owners").iterdir()) == []
+
+
+def test_where_no_lock_tells_a_silent_owner_is_waited_for_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far_away(monkeypatch)
+    grid = planned(tmp_path, traces=1)
+    taken(grid)
+    silence(grid, GONE_S - 20)
+    with pytest.raises(RunHeldError, match="another machine or database client"):
+        grid.run(Counting())
+    silence(grid, 30)
+    assert grid.watch()["owner_alive"] is False
+    assert grid.run(Counting()).states == {"scored": 2}
 
 
 @pytest.mark.parametrize("judges", [("LC",), ("LC", "EE")])
-def test_what_a_worker_could_not_give_back_it_takes_up_again(judges: tuple[str, ...], tmp_path: Path) -> None:
-    class Full(SqlRunStore):
-        def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
+def test_a_store_that_fails_pauses_the_run_and_what_was_answered_is_replayed(
+    judges: tuple[str, ...], tmp_path: Path
+) -> None:
+    class Full(RunStore):
+        def finish(self, ended: Sequence[Ended]) -> Sequence[None]:
             raise OSError("no space left")
 
     grid = planned(tmp_path, traces=1, rubrics=judges)
@@ -545,27 +638,25 @@ def test_what_a_worker_could_not_give_back_it_takes_up_again(judges: tuple[str, 
     runner.store = Full(grid.engine, grid.run_key)
     with pytest.raises(OSError, match="no space left"):
         asyncio.run(runner.run())
-    SqlRunStore(grid.engine, grid.run_key).pause("no space left")  # as the worker does then
-    wish(grid.engine, grid.run_key, "queued")
-    assert next_run(grid.engine) == grid.run_key
+    assert (grid.watch()["status"], grid.watch()["message"]) == ("paused", "OSError: no space left")
     again = Counting()
     ended = asyncio.run(asyncio.wait_for(grid.runner(again).run(), 30))
     assert ended.states == {"scored": len(judges)}
     assert len(again.requests) <= 1  # what was answered is replayed
 
 
-def test_a_run_whose_worker_died_before_saying_that_it_is_done_is_taken_again(tmp_path: Path) -> None:
+def test_a_run_whose_owner_died_before_saying_that_it_is_done_is_ended_by_the_next(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=1)
-    grid.run(Counting())
-    assert next_run(grid.engine) is None
-    with grid.engine.begin() as connection:
-        connection.exec_driver_sql("update run set status = 'running', worker = 'elsewhere:1:1'")
-    assert next_run(grid.engine) is None  # it has just shown itself
-    with grid.engine.begin() as connection:
-        connection.exec_driver_sql("update run set heartbeat_at = 0")
-    assert next_run(grid.engine) == grid.run_key
+
+    class DiesLast(RunStore):
+        end = Dies.end  # type: ignore[assignment]
+
+    runner = grid.runner(Counting())
+    runner.store = DiesLast(grid.engine, grid.run_key)
+    with pytest.raises(OSError, match="killed here"):
+        asyncio.run(runner.run())
+    assert (grid.states(), grid.watch()["status"], grid.watch()["owner_alive"]) == ({"scored": 2}, "running", False)
     assert grid.run(Counting()).status == "done"
-    assert next_run(grid.engine) is None
 
 
 def test_a_paused_run_can_be_cancelled_and_taken_up_again(tmp_path: Path) -> None:
@@ -573,7 +664,7 @@ def test_a_paused_run_can_be_cancelled_and_taken_up_again(tmp_path: Path) -> Non
     stopped = Counting(script=lambda n, _: ModelError("auth", "expired") if n else verdict(2))
     assert grid.run(stopped).status == "paused"
     wish(grid.engine, grid.run_key, "cancelled")
-    assert (grid.watch()["status"], next_run(grid.engine)) == ("cancelled", None)
+    assert grid.watch()["status"] == "cancelled"
     wish(grid.engine, grid.run_key, "paused")  # too late
     assert grid.watch()["status"] == "cancelled"
     wish(grid.engine, grid.run_key, "queued")
@@ -582,32 +673,7 @@ def test_a_paused_run_can_be_cancelled_and_taken_up_again(tmp_path: Path) -> Non
     assert len(again.requests) == 3  # what was paid before is not asked for again
 
 
-def test_a_worker_that_comes_late_takes_no_run_back_from_its_end(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, rubrics=("LC",))
-    late, quick = (SqlRunStore(grid.engine, grid.run_key, worker=f"elsewhere:{n}:1") for n in (1, 2))
-    runner = grid.runner(Counting())
-    runner.store = quick
-    assert late.unfinished() == 1  # so it is about to say "running", or "paused" for a fault of its own
-    assert asyncio.run(runner.run()).status == "done"
-    assert late.begin(resumes=True) == "done"
-    assert (late.end("running"), late.end("paused", "out of money")) == ("done", "done")
-    late.pause("cannot be worked on")
-    assert (grid.watch()["status"], grid.watch()["message"]) == ("done", "")
-
-
-def test_who_judges_the_last_cell_decides_and_not_who_speaks_last(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1)
-    first, second = (SqlRunStore(grid.engine, grid.run_key, worker=f"elsewhere:{n}:1") for n in (1, 2))
-    assert len(first.claim()) == 2
-    assert second.end("running") == "running"
-    assert second.end("paused", "the budget is reached") == "paused"
-    assert first.begin(resumes=False) == "paused"  # a person's or a worker's: it stays so
-    assert first.begin(resumes=True) == "running"
-    want = grid.rows("select count(*) from cell where state = 'running'")
-    assert want == [(2,)]
-
-
-def test_a_run_cancelled_before_its_worker_was_ready_stays_cancelled(
+def test_a_run_cancelled_before_its_owner_was_ready_stays_cancelled(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     grid, model = planned(tmp_path, traces=1), Counting()
@@ -617,49 +683,48 @@ def test_a_run_cancelled_before_its_worker_was_ready_stays_cancelled(
         return {"m": ModelSetup(call=model, prices=PRICES)}
 
     monkeypatch.setattr(work, "model_setups", setups)
-    assert work.worker_loop(grid.engine, home=tmp_path, once=True) == 1
+    assert work.work_on(grid.engine, grid.run_key, home=tmp_path, resumes=False).status == "cancelled"
     assert (grid.watch()["status"], grid.states(), model.requests) == ("cancelled", {"pending": 2}, [])
     assert grid.run(model).status == "done"  # who starts it by name means it
 
 
-def test_a_pause_taken_back_before_the_worker_heeded_it_is_no_pause(tmp_path: Path) -> None:
+def test_a_pause_taken_back_before_the_owner_heeded_it_is_no_pause(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=1)
-    wish(grid.engine, grid.run_key, "paused")
-    runner = grid.runner(Counting(), resumes=False)
-    wish_again = runner.store.end
+    runner = grid.runner(Counting())
+    really_end = runner.store.end
 
-    def end(status: RunStatus, message: str = "", *, is_wish: bool = False) -> RunStatus:
+    def end(status: RunStatus, message: str = "", **how: bool) -> RunStatus:
         wish(grid.engine, grid.run_key, "queued")
-        return wish_again(status, message, is_wish=is_wish)
+        return really_end(status, message, **how)
 
+    def script(number: int, _: ModelRequest) -> str:
+        wish(grid.engine, grid.run_key, "paused")
+        runner._heed("paused")
+        return verdict(2)
+
+    runner.models = {"m": replace(runner.models["m"], call=Counting(script=script))}
     runner.store.end = end  # type: ignore[method-assign]
     assert asyncio.run(runner.run()).status == "queued"
-    assert next_run(grid.engine) == grid.run_key
+    assert grid.watch()["owner_alive"] is False
 
 
-def test_failed_cells_wanted_while_a_worker_ends_are_not_called_done(tmp_path: Path) -> None:
+def test_failed_cells_wanted_while_an_owner_ends_are_not_called_done(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=1, rubrics=("LC",), attempts=1)
     grid.run(Counting(script=lambda number, request: ModelError("bad_request", "odd")))
-    ending = SqlRunStore(grid.engine, grid.run_key)
+    wish(grid.engine, grid.run_key, "queued")
     assert want_failed_again(grid.engine, grid.run_key) == 1
-    assert ending.end("running") == "running"
-    assert (grid.watch()["status"], next_run(grid.engine)) == ("queued", grid.run_key)
+    ending = taken(grid)
+    assert ending.end("running") == "queued"
+    assert grid.watch()["status"] == "queued"
 
 
-def test_two_workers_share_a_run_without_paying_twice(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=6, repeats=2)
-    models = [Counting(delay_s=0.005), Counting(delay_s=0.005)]
-
-    async def both() -> None:
-        runners = [grid.runner(model) for model in models]
-        for number, runner in enumerate(runners):
-            runner.store.worker = f"elsewhere:{number}:1"  # type: ignore[attr-defined]
-        await asyncio.gather(*(runner.run() for runner in runners))
-
-    asyncio.run(both())
-    assert grid.states() == {"scored": 24}
-    assert sum(len(model.requests) for model in models) == 24
-    assert min(len(model.requests) for model in models) > 0
+def test_a_budget_that_ends_with_the_last_cell_ends_a_run_that_is_done(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1)
+    owner = taken(grid)
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update cell set state = 'error'")
+    assert owner.end("out of budget", "the budget is reached") == "done"
+    assert (grid.watch()["status"], grid.watch()["message"]) == ("done", "")
 
 
 def test_the_same_request_is_answered_from_an_earlier_run(tmp_path: Path) -> None:
@@ -708,9 +773,6 @@ def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(
     assert (summary.status, summary.message) == ("paused", "paused by a person")
     states = grid.states()
     assert set(states) == {"scored", "pending"}
-    assert next_run(grid.engine) is None
-    wish(grid.engine, grid.run_key, "queued")
-    assert next_run(grid.engine) == grid.run_key
     assert grid.run(Counting()).states == {"scored": 16}
 
 
@@ -746,7 +808,7 @@ def test_a_run_can_be_watched(tmp_path: Path) -> None:
     assert (seen["status"], seen["states"], seen["replies"]) == ("done", {"scored": 6}, 6)
     assert seen["scores"] == {"LC": {"0": 3}, "EE": {"3": 3}}
     assert seen["cost_usd"] == pytest.approx(0.06)
-    assert seen["worker_alive"] is False
+    assert seen["owner_alive"] is False
 
 
 # modes ----------------------------------------------------------------------------------------------------------
@@ -796,7 +858,7 @@ def test_a_jury_s_score_and_its_ties(
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"rubrics": ()}, "at least one judge"),
+        ({"rubrics": ()}, "at least one dimension"),
         ({"models": ("a", "b")}, "in mode 'jury' only"),
         ({"mode": "jury"}, "a jury needs two models"),
         ({"repeats": 0}, "repeats must be 1 or more"),
@@ -817,7 +879,7 @@ def test_a_spec_survives_its_way_through_json() -> None:
 def test_a_trace_that_cannot_be_read_fails_its_cells_and_no_others(tmp_path: Path) -> None:
     grid = planned(tmp_path)
 
-    class Missing(SqlRunStore):
+    class Missing(RunStore):
         def trace(self, trace_id: str):  # type: ignore[no-untyped-def]
             if trace_id.endswith("2"):
                 raise KeyError(trace_id)
@@ -844,24 +906,6 @@ def test_the_migrations_give_the_very_tables_of_the_code(tmp_path: Path, migrate
     assert [change for change in found if "_fts" not in str(change)] == []
 
 
-def test_a_worker_takes_waiting_runs_and_pauses_one_that_cannot_be_worked_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-
-    from tracejury.judging.runs.runner import ModelSetup
-
-    model, seen = Counting(), list[tuple[int, str]]()
-    monkeypatch.setattr(work, "model_setups", lambda spec: {name: ModelSetup(call=model) for name in spec.models})
-    good = planned(tmp_path)
-    bad = plan_more(good.engine, tmp_path, budget_usd=1.0)  # no prices are known for this model
-    with pytest.raises(ValueError, match="a budget needs prices"):
-        work.worker_loop(good.engine, home=tmp_path, once=True, on_run=lambda key, s: seen.append((key, s.status)))
-    assert seen == [(good.run_key, "done")]
-    assert (bad.watch()["status"], next_run(good.engine)) == ("paused", None)
-    assert "a budget needs prices" in str(bad.watch()["message"])
-    assert work.worker_loop(good.engine, home=tmp_path, once=True) == 0
-
-
 def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_path: Path) -> None:
     from tests.judging.grid import AGENTS, RUBRICS
     from tests.judging.traces import SPAN_IDS, small_trace
@@ -874,7 +918,7 @@ def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_p
     grid, model = planned(tmp_path, [long], rubrics=("LC",)), Counting()
     context = 40_000  # letters, counted by len; the whole text has 100,000
     setups = {"m": ModelSetup(call=model, context=context, count=len, capabilities=ModelCapabilities())}
-    store = SqlRunStore(grid.engine, grid.run_key)
+    store = RunStore(grid.engine, grid.run_key)
     summary = asyncio.run(Runner(grid.spec, store, rubrics=RUBRICS, models=setups, agents=AGENTS).run())
     assert summary.states == {"scored": 1}
     sent = str(model.requests[0].prompt)
@@ -891,7 +935,7 @@ def test_what_cannot_be_cut_to_fit_is_too_long_and_not_sent(tmp_path: Path) -> N
 
     grid, model = planned(tmp_path, 1, rubrics=("LC",)), Counting()
     setups = {"m": ModelSetup(call=model, context=1_000, count=len)}
-    store = SqlRunStore(grid.engine, grid.run_key)
+    store = RunStore(grid.engine, grid.run_key)
     summary = asyncio.run(Runner(grid.spec, store, rubrics=RUBRICS, models=setups, agents=AGENTS).run())
     assert (summary.states, model.requests) == ({"too_long": 1}, [])
 
@@ -916,10 +960,18 @@ def test_the_agent_description_is_chosen_by_the_trace_or_by_name(tmp_path: Path,
 def test_a_run_that_goes_on_takes_the_limits_of_today(tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from tracejury.judging.runs.run_store import renew_limits
+    from tracejury.judging.runs.run_control import renew_limits
 
     grid = planned(tmp_path, budget_usd=0.0)
-    assert grid.run(Counting(script=priced)).status == "paused"
+    assert grid.run(Counting(script=priced)).status == "out of budget"
     renew_limits(grid.engine, grid.run_key, replace(grid.spec, budget_usd=1.0, rubrics=("PQ",), rpm=6000))
     assert (grid.spec.budget_usd, grid.spec.rpm, grid.spec.rubrics) == (1.0, 6000, ("LC", "EE"))
     assert grid.run(Counting(script=priced)).states == {"scored": 6}
+
+
+def test_judges_that_are_not_shown_the_reasoning_of_a_trace_are_another_version() -> None:
+    shown = RunSpec(rubrics=("LC",), models=("m",))
+    versions = [judge_version(RUBRICS["LC"], "m", spec, AGENTS) for spec in (shown, replace(shown, reasoning=False))]
+    assert versions[0].version != versions[1].version
+    assert [one.parameters for one in versions] == [{}, {"trace_reasoning": "hidden"}]
+    assert RunSpec.from_json(replace(shown, reasoning=False).to_json()).reasoning is False

@@ -21,7 +21,8 @@ from tracejury.judging.matching.rule import Candidate, TextLikeness, propose
 from tracejury.judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
 from tracejury.judging.reports.arms import Arm, arm_pairs, read_arm
 from tracejury.judging.reports.export import inputs_of, opinions_of
-from tracejury.judging.reports.frames import Selection, load_frames, submitted
+from tracejury.judging.reports.filters import Filters, Split
+from tracejury.judging.reports.frames import load_frames, submitted
 from tracejury.judging.reports.person_pairs import as_finding, person_pairs, person_revision
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace
@@ -61,7 +62,7 @@ def judged(opened: Workspace, *findings: Finding, score: int, trace: int = 0, re
 
 def pairs_of(opened: Workspace, **more: Any) -> pd.DataFrame:
     with read_transaction(opened.engine) as connection:
-        return person_pairs(connection, Selection(**more))
+        return person_pairs(connection, Filters(**more))
 
 
 def recall_rows(pairs: pd.DataFrame, dimension: str) -> list[tuple[str, bool, bool, bool]]:
@@ -137,7 +138,7 @@ class TestPersonPairs:
             desk.set_score(connection, trace_id(0), "TC", 1, by="judy", reason="ada is right")
             desk.close(connection, trace_id(0), by="judy", seed="s")
         with read_transaction(space.engine) as connection:
-            frames = load_frames(connection, Selection(reference="ada"))
+            frames = load_frames(connection, Filters(reference="ada"))
         pd.testing.assert_frame_equal(pairs_of(space), before)
         kinds = dict(frames.ratings.groupby("rater")["rater_kind"].first())
         assert kinds == {"ada": "annotator", "ben": "annotator", "gold": "gold"}
@@ -145,7 +146,7 @@ class TestPersonPairs:
         assert ceiling.set_index("dimension").loc["TC", ["raters", "n"]].tolist() == [2, 2]
 
     def test_a_split_narrows_it(self, space: Workspace) -> None:
-        pairs = pairs_of(space, splits={trace_id(1): "dev"}, only_split=True)
+        pairs = pairs_of(space, split=Split(name="s", parts=tuple({trace_id(1): "dev"}.items())))
         assert set(zip(pairs["trace_id"], pairs["split"], strict=True)) == {(trace_id(1), "dev")}
 
     def test_its_revision_changes_with_labels(self, space: Workspace) -> None:
@@ -158,8 +159,8 @@ class TestPersonPairs:
     def test_it_stands_beside_every_judge_in_the_tables(self, space: Workspace) -> None:
         judged(space, finding(WRONG_TOOL, 4), score=1)
         with read_transaction(space.engine) as connection:
-            selection = Selection(reference="ada")
-            inputs = inputs_of(load_frames(connection, selection), draws=0, **opinions_of(connection, selection))
+            selection = Filters(reference="ada", draws=0)
+            inputs = inputs_of(load_frames(connection, selection), selection, opinions_of(connection, selection))
         figures = inputs.error_figures.set_index(["dimension", "impact", "kind", "metric"])
         assert figures.loc[("TC", "all", "caught", "recall"), "ceiling"] == pytest.approx(2 / 3)
         scores = inputs.figures_of_scores.set_index(["dimension", "metric"])
@@ -183,7 +184,7 @@ class TestSides:
         "text", ["judge_model=a,repeat=-1", "person=a,judge_model=b", "repeat=1", "person=a,person=b"]
     )
     def test_an_arm_that_means_nothing_is_refused(self, text: str) -> None:
-        with pytest.raises(ValueError, match=r"repeat is|a side is"):
+        with pytest.raises(ValueError, match=r"repeat is|a side is|appears twice"):
             read_arm(text)
 
     def test_a_judge_and_a_person_stand_in_either_arm(self, space: Workspace) -> None:
@@ -191,7 +192,7 @@ class TestSides:
         judged(space, finding(WRONG_TOOL, 4), score=3, trace=1)
         propose_matches(space.engine)
         with read_transaction(space.engine) as connection:
-            left, right = (arm_pairs(connection, Selection(reference="ada"), read_arm(t)) for t in ("m", "person=ben"))
+            left, right = (arm_pairs(connection, Filters(reference="ada"), read_arm(t)) for t in ("m", "person=ben"))
         errors = compare_errors(left.error_pairs, right.error_pairs, draws=0).set_index(
             ["dimension", "impact", "kind", "metric"]
         )
@@ -204,11 +205,11 @@ class TestSides:
         judged(space, score=1, repeat=0)
         judged(space, score=3, repeat=1)
         with read_transaction(space.engine) as connection:
-            chosen = Selection(reference="ada")
+            chosen = Filters(reference="ada")
             sides = [arm_pairs(connection, chosen, Arm(judge_model="m", repeat=repeat)) for repeat in (0, 1)]
             assert [side.score_pairs["judge_score"].tolist() for side in sides] == [[1.0], [3.0]]
             assert [set(side.score_pairs["judge_model"]) for side in sides] == [{"m"}, {"m repeat 1"}]
-            with pytest.raises(ValueError, match=r"there are [0-9a-f]{12} \(TC by m\)"):
+            with pytest.raises(ValueError, match=r"Try: [0-9a-f]{12} \(TC · m @"):
                 arm_pairs(connection, chosen, Arm(versions=("nothing",)))
 
     @pytest.mark.parametrize(
@@ -223,4 +224,4 @@ class TestSides:
     def test_what_is_not_there_is_named_with_what_is(self, space: Workspace, side: Arm, message: str) -> None:
         judged(space, score=1)
         with read_transaction(space.engine) as connection, pytest.raises(ValueError, match=message):
-            arm_pairs(connection, Selection(reference="ada"), side)
+            arm_pairs(connection, Filters(reference="ada"), side)

@@ -12,7 +12,8 @@ from tracejury.judging.agreement.trail import trail_table
 from tracejury.judging.labels import trail_answers as trail
 from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.records import ErrorLabel
-from tracejury.judging.reports.frames import Frames, Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import Frames, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace
 
@@ -34,7 +35,7 @@ SAID = (("Task Orchestration", span_id(2)), ("Goal Deviations", span_id(3)), ("t
 
 def frames_of(opened: Workspace) -> Frames:
     with read_transaction(opened.engine) as connection:
-        return load_frames(connection, Selection())
+        return load_frames(connection, Filters())
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""Imported once by the fork server, so that each worker starts in milliseconds: one call that is refused warms all."""
+"""Imported once by the fork server, so that each owner starts in milliseconds: one call that is refused warms all."""
 
 import asyncio
 import contextlib
 
-from tests.judging import workers as workers
+from tests.judging import run_owners as run_owners
 
 from tracejury.judging.judges.model import LitellmModel, ModelError, ModelRequest
 from tracejury.judging.judges.prompt import Prompt

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracejury.app.components import glossary
 from tracejury.ingest.trace import Json
 
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ def annotator(
 
 
 def script() -> str:
-    """The island's modules as one: `import` lines gone, `export` kept for the default only."""
+    """The island's modules as one, after the glossary: `import` lines gone, `export` kept for the default only."""
     texts = ((_HERE / "js" / f"{name}.mjs").read_text(encoding="utf-8") for name in MODULES)
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
+    return glossary.script() + "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
 
 
 @cache

@@ -62,22 +62,22 @@ class Document:
 
     def opening(self) -> JsonObject:
         """The index with the first blocks and their texts, up to `FIRST_TEXTS` characters."""
-        held: dict[int, None] = dict.fromkeys(self._index_texts())
-        room, count = FIRST_TEXTS - sum(self._sent_length(number) for number in held), 0
+        text_numbers: dict[int, None] = dict.fromkeys(self._index_texts())
+        room, count = FIRST_TEXTS - sum(self._sent_length(number) for number in text_numbers), 0
         for numbers in self.block_texts:
-            fresh = [number for number in numbers if number not in held]
+            fresh = [number for number in numbers if number not in text_numbers]
             room -= BLOCK_COST + sum(self._sent_length(number) for number in fresh)
             if room < 0 and count > 0:
                 break
-            held.update(dict.fromkeys(fresh))
+            text_numbers.update(dict.fromkeys(fresh))
             count += 1
-        return {**self.index, "blocks": list(self.blocks[:count]), "texts": self._sent(held)}
+        return {**self.index, "blocks": list(self.blocks[:count]), "texts": self._sent(text_numbers)}
 
     def stretch(self, first: int, count: int, *, whole: bool = False) -> JsonObject:
         """Blocks `first` to `first + count - 1` and their texts; `whole` sends long texts in full."""
         last = min(first + count, len(self.blocks))
-        held = dict.fromkeys(number for numbers in self.block_texts[first:last] for number in numbers)
-        texts = self._sent(held, whole=whole)
+        text_numbers = dict.fromkeys(number for numbers in self.block_texts[first:last] for number in numbers)
+        texts = self._sent(text_numbers, whole=whole)
         return {"digest": self.digest, "first": first, "blocks": list(self.blocks[first:last]), "texts": texts}
 
     def search(self, query: str) -> list[int]:

@@ -26,8 +26,8 @@ class Shortcut(NamedTuple):
 @cache
 def shortcuts() -> Mapping[str, Shortcut]:
     """Every act by its id, in the order of the cheat sheet."""
-    found = _ENTRY.findall(_TABLE.read_text(encoding="utf-8"))
-    return {name: Shortcut(tuple(json.loads(keys)), title, bool(fixed)) for name, keys, title, fixed in found}
+    entries = _ENTRY.findall(_TABLE.read_text(encoding="utf-8"))
+    return {name: Shortcut(tuple(json.loads(keys)), title, bool(fixed)) for name, keys, title, fixed in entries}
 
 
 @cache
@@ -43,7 +43,7 @@ def key_conflict(overrides: Mapping[str, object]) -> str | None:
     owners = {key: name for name, one in known.items() if name not in overrides for key in one.keys}
     for name, key in overrides.items():
         if name not in known:
-            return f"There is no act {name[:40]!r} to give a key to."
+            return f"There is no action {name[:40]!r} to give a key to."
         if known[name].is_fixed:
             return f"The key of “{known[name].title}” is fixed."
         if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY:
@@ -51,6 +51,6 @@ def key_conflict(overrides: Mapping[str, object]) -> str | None:
         if key in reserved():
             return f"{key} is reserved."
         if key in owners:
-            return f"{key} is taken by “{known[owners[key]].title}”."
+            return f"{key} is used by “{known[owners[key]].title}”."
         owners[key] = name
     return None

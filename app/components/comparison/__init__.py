@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracejury.app.components import glossary
 from tracejury.ingest.trace import Json
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def _component() -> ComponentRenderer:
         "tracejury.comparison",
         html='<div class="tjc" data-tjc tabindex="-1"></div>',
         css=(_HERE / "comparison.css").read_text(encoding="utf-8"),
-        js=(_HERE / "comparison.mjs").read_text(encoding="utf-8"),
+        js=glossary.script() + (_HERE / "comparison.mjs").read_text(encoding="utf-8"),
         isolate_styles=False,  # text that a person selects must be readable by the page
     )
 

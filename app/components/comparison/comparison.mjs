@@ -1,4 +1,4 @@
-// Pairs of human errors and judge findings: listed, decided by mouse or key, over the text that both speak of.
+// Pairs of reference errors and judge findings: listed, decided by mouse or key, over the text that both speak of.
 // Trace text is set as text only. Decisions go to the API; the page is told once a batch of them has been stored.
 
 const TJC_SETTLE = 700; // milliseconds after the last decision before the page is told
@@ -124,19 +124,19 @@ class Comparison {
       this.button(`Next undecided`, "U", () => this.next(), { title: `${this.undecidedElsewhere} undecided on other traces` }),
     );
     const list = tjcEl("ul", { class: "tjc-list", role: "listbox", "aria-label": "Pairs" }, ...this.pairs.map((pair) => this.rowNode(pair)));
-    return tjcEl("div", { class: "tjc-side" }, bar, this.pairs.length ? list : tjcEl("div", { class: "tjc-list tjc-empty", text: "Neither side names an error here: they agree that the trace has none, or the judge did not answer (see below)." }));
+    return tjcEl("div", { class: "tjc-side" }, bar, this.pairs.length ? list : tjcEl("div", { class: "tjc-list tjc-empty", text: "Neither the annotator nor the judge reports an error: they agree that the trace has none, or the judge gave no verdict (see below)." }));
   }
 
   rowNode(pair) {
     const lines = [];
-    if (pair.error) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `H ${pair.error.dimensions.join("+")} ${pair.error.impact}` }), pair.error.description || "(no description)"));
-    if (pair.finding) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `J ${tjcAspect(pair.finding)}` }), pair.finding.description || "(no description)"));
+    if (pair.error) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { title: tjcMeanings(pair.error.dimensions), text: `Error ${pair.error.dimensions.join("+")} ${pair.error.impact}` }), pair.error.description || "(no description)"));
+    if (pair.finding) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { title: tjcMeanings([tjcAspect(pair.finding)]), text: `Finding ${tjcAspect(pair.finding)}` }), pair.finding.description || "(no description)"));
     return tjcEl("li", {
       class: "tjc-row", role: "option", "aria-selected": String(pair.key === this.chosen), "data-key": pair.key,
       "data-decided": pair.decided ? "yes" : "no",
       on: { click: () => this.choose(pair.key) },
     },
-      tjcEl("span", { class: "tjc-state", "data-state": pair.state, text: pair.state }),
+      tjcEl("span", { class: "tjc-state", "data-state": pair.state, title: TJ_TERMS[pair.state], text: pair.state }),
       tjcEl("div", { class: "tjc-what" }, ...lines),
       tjcEl("span", { class: "tjc-done", title: tjcDecision(pair), text: pair.decided ? (pair.state === "missed" ? "" : "✓") : "·" }),
     );
@@ -155,20 +155,20 @@ class Comparison {
   actsNode(pair) {
     const acts = [];
     if (pair.error && pair.finding) {
-      acts.push(this.button("Same error", "Y", () => this.decide("confirmed"), { "aria-pressed": String(pair.status === "confirmed") }));
-      acts.push(this.button("Not the same", "N", () => this.decide("rejected")));
+      acts.push(this.button("Same error", "Y", () => this.decide("confirmed"), { "aria-pressed": String(pair.status === "confirmed"), title: TJ_TERMS.confirmed }));
+      acts.push(this.button("Different errors", "N", () => this.decide("rejected"), { title: TJ_TERMS.rejected }));
     }
     if (pair.finding && !pair.error) {
       for (const [label, key, verdict] of TJC_VERDICTS) {
-        acts.push(this.button(label, key, () => this.review(verdict), { "aria-pressed": String(pair.verdict === verdict) }));
+        acts.push(this.button(label, key, () => this.review(verdict), { "aria-pressed": String(pair.verdict === verdict), title: TJ_TERMS[verdict] }));
       }
     }
     const partners = this.partners(pair);
     if (partners.length && (!pair.error || !pair.finding)) {
-      acts.push(this.isMatching ? this.partnerNode(partners) : this.button("Match…", "M", () => this.matching()));
+      acts.push(this.isMatching ? this.partnerNode(partners) : this.button("Match…", "M", () => this.matching(), { title: TJ_TERMS.match }));
     }
     acts.push(tjcEl("span", { class: "tjc-grow" }));
-    const state = this.message ? tjcEl("span", { class: "tjc-error", role: "alert", text: this.message }) : tjcEl("span", { class: "tjc-quiet", text: tjcDecision(pair) });
+    const state = this.message ? tjcEl("span", { class: "tjc-error", role: "alert", text: this.message }) : tjcEl("span", { class: "tjc-quiet", title: TJ_TERMS[pair.verdict || pair.status], text: tjcDecision(pair) });
     return tjcEl("div", { class: "tjc-acts" }, ...acts, state);
   }
 
@@ -187,9 +187,9 @@ class Comparison {
   }
 
   referenceNode(error) {
-    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Annotator: ${this.reference}` }));
+    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { title: TJ_TERMS.reference, text: `Annotator: ${this.reference}` }));
     if (!error) {
-      card.append(tjcEl("p", { class: "tjc-quiet", text: "No error of this person is matched with the finding." }));
+      card.append(tjcEl("p", { class: "tjc-quiet", text: "Unmatched: no error of this annotator matches the finding." }));
       return card;
     }
     card.append(
@@ -202,16 +202,16 @@ class Comparison {
 
   judgeNode(pair) {
     const finding = pair.finding;
-    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Judge: ${this.judgeModel}` }));
+    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { title: TJ_TERMS.finding, text: `Judge: ${this.judgeModel}` }));
     if (!finding) {
-      const why = pair.rejected ? `Missed: ${pair.rejected} proposed match${pair.rejected > 1 ? "es were" : " was"} rejected.` : "Missed: no finding of this judge is matched with the error.";
+      const why = pair.rejected ? `Missed: ${pair.rejected} proposed match${pair.rejected > 1 ? "es were" : " was"} rejected.` : "Missed: no finding of this judge matches the error.";
       card.append(tjcEl("p", { class: "tjc-quiet", text: why }));
       return card;
     }
     const cites = tjcEl("p", { class: "tjc-quiet" }, [tjcAspect(finding), finding.impact && finding.impact + " impact", finding.category].filter(Boolean).join(" · ") + " · cites ");
     finding.citations.forEach((citation, place) => {
       if (place) cites.append(", ");
-      cites.append(citation.span ? tjcEl("span", { text: citation.span }) : tjcEl("span", { class: "tjc-bad", title: "This id stands in no span of the trace", text: `✕ ${citation.cite}` }));
+      cites.append(citation.span ? tjcEl("span", { text: citation.span }) : tjcEl("span", { class: "tjc-bad", title: "This citation matches no span of the trace", text: `✕ ${citation.cite}` }));
     });
     if (!finding.citations.length) cites.append("no span");
     card.append(cites, tjcEl("p", { text: finding.description || "(no description)" }));
@@ -392,7 +392,7 @@ class Comparison {
       if (response.ok) return body;
       this.message = `${body.error || `The server answered ${response.status}`}. ${body.remedy || ""}`;
     } catch (error) {
-      if (error.name !== "AbortError") this.message = "The server does not answer. Try again.";
+      if (error.name !== "AbortError") this.message = "The server did not answer. Try again.";
     }
     return null;
   }
@@ -408,6 +408,11 @@ function tjcAspect(finding) {
   return finding.dimension || finding.rubric || "";
 }
 
+/** What the codes of dimensions mean, a line each. */
+function tjcMeanings(codes) {
+  return codes.map((code) => TJ_TERMS[code]).filter(Boolean).join("\n") || null;
+}
+
 function tjcName(pair) {
   const side = pair.error || pair.finding;
   const aspect = pair.error ? pair.error.dimensions.join("+") : tjcAspect(pair.finding);
@@ -419,7 +424,7 @@ function tjcDecision(pair) {
   if (pair.verdict) return pair.verdict;
   if (pair.status === "confirmed") return `confirmed by ${pair.author}`;
   if (pair.status === "proposed") return `proposed, confidence ${pair.confidence.toFixed(2)}`;
-  if (pair.state === "extra") return "not reviewed";
+  if (pair.state === "unmatched") return "not reviewed";
   return pair.rejected ? "match rejected" : "";
 }
 

@@ -54,13 +54,13 @@ def texts_payload(pair: Pair, reading: TraceText) -> list[Json]:
 
 def segments(text: str, marks: Sequence[Stretch]) -> list[Json]:
     """`text` cut where marks begin and end: `[text, mark]` or `[omitted characters]`; joined they are the text."""
-    kept = _windows(text, marks)
-    edges = {edge for start, end in kept for edge in (start, end)}
+    windows = _windows(text, marks)
+    edges = {edge for start, end in windows for edge in (start, end)}
     edges |= {edge for mark in marks for edge in (mark.start, mark.end)}
     points = sorted({0, len(text), *edges})
     shown: list[Json] = []
     for start, end in pairwise(points):
-        if not any(low <= start and end <= high for low, high in kept):
+        if not any(low <= start and end <= high for low, high in windows):
             shown.append([end - start])
         else:
             shown.append([text[start:end], _mark(start, end, marks)])
@@ -89,9 +89,9 @@ def find_quote(text: str, quote: str) -> list[tuple[int, int]]:
             places.append((at, at + len(piece)))
             continue
         folded = _GAP.join(re.escape(word) for word in re.split(_GAP, piece) if word)
-        found = re.search(folded, text) if folded else None
-        if found is not None:
-            places.append(found.span())
+        match = re.search(folded, text) if folded else None
+        if match is not None:
+            places.append(match.span())
     return places
 
 

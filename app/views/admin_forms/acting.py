@@ -28,7 +28,7 @@ class Done(Generic[Made]):
 def attempt(work: Callable[[Connection], Made]) -> Done[Made] | None:
     """Do `work` in one write transaction. None, with the reason on the page, where it is refused."""
     if not user().may("admin"):
-        st.error("Only an administrator does this.")
+        st.error("Only an administrator may do this.")
         return None
     try:
         with write_transaction(workspace().engine) as connection:

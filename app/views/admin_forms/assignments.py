@@ -28,19 +28,23 @@ def show_assignments() -> None:
         loads = queue.workload(connection, now=now())
         assigned = all_assignments(connection)
     if not known:
-        st.info("There is no queue. Make one under Queues.")
+        st.info("This workspace holds no queues. Try: create one under Queues.")
         return
     table = people_by_queue(known, names, loads, assigned)
     if not table.empty:
-        layout.title("People and queues", "Done, at work on, and kept for them; – is a queue that is not theirs.")
+        layout.title(
+            "People and queues",
+            "Each cell counts the items that the person has done, has open, and is "
+            "assigned; – means that the person is not in the queue.",
+        )
         st.dataframe(table, hide_index=True)
     by_key = {row.queue_key: row.name for row in known}
     key = int(st.selectbox("Queue", list(by_key), format_func=lambda one: by_key[one], key="assigned_queue") or 0)
     with st.container(border=True):
-        layout.title("Whose queue it is")
+        layout.title("People in this queue")
         queue_people(key, names, assigned.get(key, Assignments()))
     with st.container(border=True):
-        layout.title("People and items")
+        layout.title("Assignments by item")
         item_people(key, names)
 
 
@@ -74,36 +78,40 @@ def load_text(load: queue.Load | None) -> str:
 def queue_people(key: int, names: list[str], assigned: Assignments) -> None:
     with st.form(f"queue-people-{key}", border=False):
         chosen = st.multiselect(
-            "Only these people (nobody: everyone's)", sorted({*names, *assigned.queue}), sorted(assigned.queue),
+            "Only these people (empty: everyone)", sorted({*names, *assigned.queue}), sorted(assigned.queue),
             key=f"people-of-{key}", accept_new_options=not names,
         )  # fmt: skip
         if st.form_submit_button("Save") and attempt(
             lambda connection: queue_changes.assign_queue(connection, key, chosen, by=user().name, now=now())
         ):
-            say(f"The queue is for {', '.join(chosen)}." if chosen else "The queue is everyone's.")
+            say(f"The queue is open to {', '.join(chosen)}." if chosen else "The queue is open to everyone.")
 
 
 def item_people(key: int, names: list[str]) -> None:
     items = items_table(key)
     traces = chosen_rows(items, f"assign-{key}-{len(items)}")
     st.caption(
-        "One row a trace, one column a person. counted: among the people wanted; extra: submitted after enough others; "
-        "late: after the lease ran out; again: the hidden repeat; assigned: a place is kept for them."
+        "Each row is a trace, each column a person. counted: within the wanted number of people; extra: submitted "
+        "after that number was reached; late: submitted after the lease expired; again: the hidden repeat; assigned: "
+        "reserved for the person."
     )
     chosen = st.multiselect("People", names, key=f"assign-people-{key}", accept_new_options=not names)
     with st.container(horizontal=True):
         if st.button("Assign", key="assign", type="primary", disabled=not (traces and chosen)):
             told(queue_changes.assign_items, key, traces, chosen, "kept")
-        if st.button("Take off", key="unassign", disabled=not (traces and chosen)):
-            told(queue_changes.unassign_items, key, traces, chosen, "given up")
+        if st.button("Unassign", key="unassign", disabled=not (traces and chosen)):
+            told(queue_changes.unassign_items, key, traces, chosen, "released")
         if st.button(
-            "Share out what is free", key="share_out", disabled=not chosen, help="Evenly; ticks do not matter."
+            "Distribute unassigned items",
+            key="share_out",
+            disabled=not chosen,
+            help="Assigns all unassigned items evenly; selected rows do not matter.",
         ):
             done = attempt(
                 lambda connection: queue_changes.share_out(connection, key, chosen, by=user().name, now=now())
             )
             if done:
-                say(f"Shared out: {', '.join(f'{name} {count}' for name, count in done.value.items())}.")
+                say(f"Distributed: {', '.join(f'{name} {count}' for name, count in done.value.items())}.")
 
 
 def told(change: Callable[..., int], key: int, traces: list[str], chosen: list[str], word: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import loading
+from tracejury.app import listings
 from tracejury.app.components import layout
 from tracejury.app.components.figures import counted, plain
 from tracejury.app.session import say, user, workspace
@@ -25,8 +25,8 @@ from tracejury.judging.queues.queue_store import QueueSettings, QueueSpec, Trace
 SAMPLINGS = {
     "all": "all of them",
     "random": "a random sample",
-    "stratified": "a sample with every format",
-    "disputed": "where judges disagree most",
+    "stratified": "a sample of every format",
+    "disputed": "traces where judges disagree most",
 }
 HIDEABLE: tuple[queue.Hidden, ...] = ("agent", "model")
 NEWEST = 0
@@ -50,16 +50,18 @@ def show_queues() -> None:
             layout.title("Change a queue")
             change_form(known)
     else:
-        st.caption("No queue yet: without one, people go through all traces in order of ingestion.")
+        st.caption(
+            "This workspace holds no queues. Without a queue, annotators work through all traces in order of ingestion."
+        )
     with st.container(border=True):
-        layout.title("Make a queue")
+        layout.title("Create a queue")
         make_form()
 
 
 def queue_row(row: Any) -> dict[str, Any]:
     return {
         "name": row.name,
-        "kind": "practice" if row.is_practice else "in earnest",
+        "kind": "practice" if row.is_practice else "live",
         "state": "open" if row.closed_at is None else "closed",
         "traces": row.items,
         "places": row.places,
@@ -122,18 +124,23 @@ class Given(NamedTuple):
 
 
 def make_form() -> None:
-    traces = loading.traces()
+    traces = listings.traces()
     if traces.empty:
-        st.caption("Bring in traces first.")
+        st.caption("This workspace holds no traces. Try: the Ingest page.")
         return
     chosen_by, seed = trace_filter(traces, "filter")
     with read_transaction(workspace().engine) as connection:
         ids = queue.find_traces(connection, chosen_by, seed=seed)
-    st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} would be in it.")
+    st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} match these filters.")
     with st.form("make_queue", border=False):
         given = fields(Given.of(QueueSettings(name="new", k=2, repeat_share=0.05))._replace(name=""), "queue")
-        practice = st.checkbox("Practice", False, key="queue_practice", help="Everyone does all, with feedback.")
-        if st.form_submit_button("Make the queue", type="primary"):
+        practice = st.checkbox(
+            "Practice",
+            False,
+            key="queue_practice",
+            help="Every person labels all items and sees the correct answers afterwards.",
+        )
+        if st.form_submit_button("Create queue", type="primary"):
             make_queue(
                 ids,
                 lambda: QueueSpec(
@@ -145,7 +152,7 @@ def make_form() -> None:
 def make_queue(ids: list[str], spec: Callable[[], QueueSpec]) -> None:
     """The spec is built here, so that an impossible one is refused in words like any other problem."""
     if attempt(lambda connection: queue.make_queue(connection, spec(), ids, now=now())):
-        say(f"The queue is made of {counted(len(ids), 'trace')}.")
+        say(f"The queue is created with {counted(len(ids), 'trace')}.")
 
 
 def fields(start: Given, key: str) -> Given:
@@ -154,33 +161,38 @@ def fields(start: Given, key: str) -> Given:
     with st.container(horizontal=True):
         k = st.number_input(
             "People per overlap trace (k)", 1, 20, start.k, key=f"{key}_k",
-            help="How many people label a trace of the overlap, each on their own.",
+            help="Number of people who label each overlap trace independently.",
         )  # fmt: skip
         overlap = st.number_input(
             "Overlap, % of traces", 0, 100, start.overlap, key=f"{key}_overlap",
-            help="The share of traces that k people label; each other trace is labelled by one.",
+            help="Share of traces that k people label; one person labels each of the other traces.",
         )  # fmt: skip
         repeats = st.number_input(
             "Hidden repeats, %", 0, 100, start.repeats, key=f"{key}_repeats",
-            help="The share of a person's traces that come once more, unannounced: do they agree with themselves?",
+            help="Share of a person's traces that the queue repeats unannounced, to measure whether the person "
+                "agrees with themselves.",
         )  # fmt: skip
         hours = st.number_input(
             "Lease, hours", 0.1, 240.0, start.hours, key=f"{key}_hours",
-            help="How long an opened trace is kept for whoever opened it; then it may go to somebody else.",
+            help="Hours for which an opened trace is reserved for the person who opened it; afterwards the queue may "
+                "assign it to another person.",
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
         versions = known_versions()
         version = st.selectbox(
             "Guideline", versions, index=versions.index(start.version), key=f"{key}_guideline",
             format_func=lambda one: "the newest" if one == NEWEST else f"version {one}", width=180,
-            help="People must have read it before they work here, and it stands at their labels.",
+            help="Annotators must acknowledge this version before they work in the queue; their labels record it.",
         )  # fmt: skip
         due = st.date_input(
             "Due", start.due, key=f"{key}_due", width=180,
-            help="Shown to everyone; it stops nobody. The end of that day, UTC.",
+            help="The due date is shown to everyone and enforced for nobody. It means the end of that day, UTC.",
         )  # fmt: skip
         blind = st.checkbox(
-            "Blind", start.blind, key=f"{key}_blind", help="Judges and others are hidden until submitted."
+            "Blind",
+            start.blind,
+            key=f"{key}_blind",
+            help="Hides judges' findings and other annotators' labels until the person submits the trace.",
         )
         hide = st.pills(
             "Hide from people", HIDEABLE, selection_mode="multi", default=list(start.hide), key=f"{key}_hide"
@@ -200,16 +212,16 @@ def trace_filter(traces: pd.DataFrame, key: str) -> tuple[TraceFilter, int]:
     """Which traces, chosen by the person; and the seed of samples and orders."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         formats = st.multiselect("Formats", sorted(set(traces["format"])), key=f"{key}_formats", width=200)
-        search = st.text_input("Name or goal holds", key=f"{key}_search", width=220)
-        spans = st.number_input("Fewest spans", 0, 1_000_000, 0, key=f"{key}_spans", width=140)
+        search = st.text_input("Name or goal contains", key=f"{key}_search", width=220)
+        spans = st.number_input("Min. spans", 0, 1_000_000, 0, key=f"{key}_spans", width=140)
         with_errors = st.checkbox("With failed spans", key=f"{key}_errors")
-        untouched = st.checkbox("Submitted by nobody yet", key=f"{key}_untouched")
+        untouched = st.checkbox("Not submitted by anyone", key=f"{key}_untouched")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sampling: Any = st.selectbox(
             "Take", list(SAMPLINGS), format_func=lambda one: SAMPLINGS[one], key=f"{key}_sampling", width=240
         )
         count = st.number_input(
-            "Most traces", 1, 1_000_000, None, key=f"{key}_count", width=120, placeholder="no limit"
+            "Max. traces", 1, 1_000_000, None, key=f"{key}_count", width=120, placeholder="no limit"
         )
         seed = st.number_input(
             "Seed",
@@ -218,7 +230,7 @@ def trace_filter(traces: pd.DataFrame, key: str) -> tuple[TraceFilter, int]:
             1,
             key=f"{key}_seed",
             width=120,
-            help="Of samples and orders: the same seed, the same.",
+            help="Seed of random samples and orders; the same seed gives the same result.",
         )
     chosen_by = TraceFilter(
         formats=tuple(formats), search=search.strip(), min_spans=int(spans), with_errors=with_errors,
@@ -253,8 +265,8 @@ def settings_form(row: Any) -> None:
     with st.form(f"settings-{row.queue_key}", border=False):
         given = fields(before, f"settings-{row.queue_key}")
         st.caption(
-            "Another k or overlap holds for work done already: of those who submitted an item the first k count, "
-            "the others are kept as extra. Leases that run keep their end."
+            "A changed k or overlap also applies to submitted work: the first k submissions of an item count, the "
+            "others are stored as extra. Current leases keep their expiry."
         )
         if st.form_submit_button("Save", type="primary"):
             done = attempt(
@@ -264,7 +276,7 @@ def settings_form(row: Any) -> None:
             )
             if done:
                 changed = ", ".join(name.removesuffix("_at").replace("_", " ") for name in done.value)
-                say(f"{row.name}: {changed} changed." if changed else f"{row.name} was like that already.")
+                say(f"{row.name}: {changed} changed." if changed else f"{row.name} already had these settings.")
 
 
 def take_out(row: Any) -> None:
@@ -275,13 +287,13 @@ def take_out(row: Any) -> None:
             lambda connection: queue_changes.retire_traces(connection, row.queue_key, chosen, by=user().name, now=now())
         )
         if done:
-            kept = f" {done.value} had work, which is kept." if done.value else ""
+            kept = f" {done.value} had work, which stays stored." if done.value else ""
             say(f"{counted(len(chosen), 'trace')} taken out of {row.name}.{kept}")
 
 
 def put_in(row: Any) -> None:
     with st.expander("Put traces in"):
-        chosen_by, seed = trace_filter(loading.traces(), "more")
+        chosen_by, seed = trace_filter(listings.traces(), "more")
         with read_transaction(workspace().engine) as connection:
             found = queue.find_traces(connection, chosen_by, seed=seed)
             here = set(queue.traces_of(connection, row.queue_key))
@@ -297,7 +309,10 @@ def put_in(row: Any) -> None:
 
 def close_form(row: Any) -> None:
     if row.closed_at is None:
-        st.caption("A closed queue hands nothing out. Whoever is at work may finish, and all labels stay.")
+        st.caption(
+            "A closed queue assigns no more traces. Annotators may finish their open traces, and all labels "
+            "stay stored."
+        )
         if st.button("Close the queue", key="close_queue"):
             shut(row, "closed")
     else:
@@ -320,7 +335,7 @@ def items_table(queue_key: int) -> pd.DataFrame:
     with read_transaction(workspace().engine) as connection:
         rows = queue.assignments(connection, queue_key, now=now())
         assigned = queue.assigned_names(connection, queue_key)
-    titles = dict(loading.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
+    titles = dict(listings.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
     return matrix(rows, assigned, titles)
 
 

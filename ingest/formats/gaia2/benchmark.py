@@ -40,6 +40,8 @@ class OutputRow:
 
     def run_id(self, config_hash: str | None) -> str:
         """The trace id of the run: that of its trace file, else the name that ARE would have given the file."""
+        if named := word(self.fields.get("run_id")):
+            return named
         if self.trace_file is not None:
             return self.trace_file.removesuffix(".json")
         number = whole(self.fields.get("run_number"))

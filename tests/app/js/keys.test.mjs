@@ -52,10 +52,10 @@ test("a key can be given away, and its old one no longer acts", () => {
 });
 
 test("conflicts are refused: taken, reserved, fixed", () => {
-  assert.match(keyConflict("newError", "J"), /taken by “Next span”/);
+  assert.match(keyConflict("newError", "J"), /used by “Next span”/);
   assert.match(keyConflict("newError", "R"), /reserved/);
   assert.match(keyConflict("newError", "1"), /reserved/);
-  assert.match(keyConflict("submit", "B"), /fixed/);
+  assert.match(keyConflict("submit", "B"), /cannot be changed/);
   assert.equal(keyConflict("newError", "A"), null);
   assert.equal(keyConflict("newError", "B"), null);
   assert.equal(keyConflict("undo", "A", { newError: "B" }), null);

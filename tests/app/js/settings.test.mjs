@@ -64,7 +64,7 @@ test("a change that meets another window's gives way and says so", async () => {
   from.stored = { revision: 1, keys: { next: "B" }, pretty: false };
   await mine.set({ keys: { newError: "B" } });
   assert.deepEqual(mine.values.keys, { next: "B" });
-  assert.deepEqual(problems, ["Not kept: changed in another window"]);
+  assert.deepEqual(problems, ["Settings not saved: changed in another window"]);
 });
 
 test("unsent work of this browser does not overwrite what was changed elsewhere since", async () => {
@@ -87,7 +87,7 @@ test("what the server refuses is taken back", async () => {
   from.refusal = { status: 422, body: { error: "J is taken" } };
   await mine.set({ keys: { newError: "J" } });
   assert.deepEqual(mine.values.keys, {});
-  assert.deepEqual(problems, ["Not kept: J is taken"]);
+  assert.deepEqual(problems, ["Settings not saved: J is taken"]);
 });
 
 test("two changes at once arrive in order", async () => {

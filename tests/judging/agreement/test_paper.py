@@ -281,7 +281,7 @@ def test_a_tie_that_floats_misprint_is_rounded_up(hits: int, n: int, half_up_tex
 def test_the_fixture_is_the_golden_file(shared: Path) -> None:
     golden = json.loads((shared / "golden" / "paper_tables.json").read_text(encoding="utf-8"))
     theirs = {
-        (c["kind"], c["split"], c["impact"].replace("med", "medium"), c["dimension"]): (
+        (c["kind"], c["split"], c["impact"].replace("med", "medium"), c["judge"]): (
             *(c[k] for k in ("TP", "FP", "FN", "TN")),
             tuple(c["printed"][k] or "" for k in ("P", "R", "F1", "F2", "Acc")),
             c["printed_coverage_pct"],

@@ -45,20 +45,20 @@ def test_equal_rationales_score_1_and_unlike_ones_little() -> None:
 
 def test_the_index_is_the_mean_over_traces_with_two_rationales_and_names_its_vectoriser() -> None:
     texts = {"t1": [ALIKE, ALIKE], "t2": [OTHER, OTHER], "t3": [ALIKE], "t4": [None, " ", OTHER]}
-    row = rationale.rationale_table(rationales(texts), draws=50).iloc[0]
+    row = rationale.rationale_table(rationale.trace_consistency(rationales(texts)), draws=50).iloc[0]
     assert (row["n"], row["vectoriser"]) == (2, "tfidf char_wb 3-5")
     assert row["sci"] == pytest.approx(1.0)
 
 
 def test_single_runs_have_no_index_but_a_reason() -> None:
-    row = rationale.rationale_table(rationales({"t1": [ALIKE], "t2": [OTHER]})).iloc[0]
-    assert (row["n"], row["reason"]) == (0, "fewer than two runs")
+    row = rationale.rationale_table(rationale.trace_consistency(rationales({"t1": [ALIKE], "t2": [OTHER]}))).iloc[0]
+    assert (row["n"], row["reason"]) == (0, "fewer than two repeats")
     assert np.isnan(row["sci"])
 
 
 def test_another_vectoriser_can_stand_in() -> None:
     length = rationale.Vectoriser(name="length", vectors=lambda t: csr_array([[float(len(x)), 1.0] for x in t]))
-    table = rationale.rationale_table(rationales({"t1": [ALIKE, OTHER]}), length, draws=0)
+    table = rationale.rationale_table(rationale.trace_consistency(rationales({"t1": [ALIKE, OTHER]}), length), draws=0)
     assert table.iloc[0]["vectoriser"] == "length"
     assert table.iloc[0]["sci"] > 0.99
 

@@ -255,7 +255,7 @@ def test_spread_is_the_sample_deviation_of_scaled_scores() -> None:
     assert np.isnan(spread[2])
     figure = reliability.mean_spread(matrix)
     assert (figure.n, figure.value) == (2, pytest.approx(2**-0.5 / 2))
-    assert reliability.mean_spread(matrix[:1]).reason == "fewer than two runs"
+    assert reliability.mean_spread(matrix[:1]).reason == "fewer than two repeats"
 
 
 def test_the_interval_of_a_mean_spread_does_not_reach_below_zero() -> None:

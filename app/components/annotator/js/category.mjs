@@ -111,7 +111,7 @@ export class CategoryField {
     if (options.length) field.setAttribute("aria-activedescendant", `tj-category-${this.at}`);
     else field.removeAttribute("aria-activedescendant");
     const rows = options.map((name, place) => this.option(name, place, field, error));
-    if (this.isOpen && !rows.length) rows.push(el("li", { class: "tj-empty", role: "option", "aria-disabled": "true", "aria-selected": "false", text: "No category like that" }));
+    if (this.isOpen && !rows.length) rows.push(el("li", { class: "tj-empty", role: "option", "aria-disabled": "true", "aria-selected": "false", text: "No matching category" }));
     replaceIn(list, ...rows);
     list.children[this.at]?.scrollIntoView({ block: "nearest" });
   }

@@ -6,7 +6,7 @@ import { isTyping, keyTable, pressedKey } from "./keys.mjs";
 import { JudgeText } from "./judgetext.mjs";
 import { applyAll, applyOperation, completeState, fingerprint, History, inverseOf, missingFields, sortedState } from "./labels.mjs";
 import { Outbox, unsentTraces } from "./outbox.mjs";
-import { copyText, el, replaceIn, say, showText } from "./page.mjs";
+import { copyText, el, meaningOf, replaceIn, say, showText } from "./page.mjs";
 import { Reader } from "./reader.mjs";
 import { Revealed } from "./revealed.mjs";
 import { Scores } from "./scores.mjs";
@@ -129,7 +129,7 @@ class Desk {
 
   /** The trace has grown since it was opened: texts of one version must not stand in for those of another. */
   traceGrew() {
-    this.setBusy("This trace has grown since it was opened. Your labels are kept.", () => this.restart(), "Open it again");
+    this.setBusy("This trace has new spans since you opened it. Your labels are saved.", () => this.restart(), "Reopen trace");
   }
 
   restart() {
@@ -145,7 +145,7 @@ class Desk {
   tellOfOtherTraces() {
     const isSending = (box) => box?.pending && !box.isWaitingForToken; // without a pass nothing goes until it is opened
     const waiting = unsentTraces(window.localStorage, this.user).filter((name) => name !== this.traceId && !isSending(tjOutboxes.get(this.user + " " + name)));
-    if (waiting.length) say(this, `Unsent changes wait for ${waiting.length === 1 ? "trace" : "traces"} ${waiting.join(", ")}: open to send them`, true);
+    if (waiting.length) say(this, `Unsent changes wait for ${waiting.length === 1 ? "trace" : "traces"} ${waiting.join(", ")}: open them to send the changes`, true);
   }
 
   /** A long trace opens with its outline; plans, warnings and the first texts come when it has been read. */
@@ -319,7 +319,7 @@ class Desk {
   /** One act of the person: shown, remembered for undo, and on its way to the store. */
   act(kind, payload, merge = null) {
     if (this.isLocked && kind !== "review.put") {
-      say(this, this.data.read_only ? "This page is for reading" : "This trace is finished. Reopen it to change labels");
+      say(this, this.data.read_only ? "This page is read-only" : "This trace is finished. Reopen it to change labels");
       return false;
     }
     const operation = { kind, payload };
@@ -437,7 +437,7 @@ class Desk {
       if (this.data.queue && !this.data.queue.has_next) say(this, `${status === "skipped" ? "Skipped" : "Submitted"}. This was the last trace`);
       return this.tell(status);
     }
-    say(this, "Not stored yet: it stays here and is sent as soon as the server answers", true);
+    say(this, "Not saved yet: your changes stay in this browser and are sent when the server answers", true);
     return undefined;
   }
 
@@ -450,11 +450,11 @@ class Desk {
 
   /** Asks the server to show what judges and others said; from then on the blind labels are closed. */
   async reveal() {
-    if (!(await this.drained(TJ_PATIENCE))) return say(this, "Not everything is stored yet: reveal when it is", true);
+    if (!(await this.drained(TJ_PATIENCE))) return say(this, "Some changes are not saved yet: choose Reveal after they are saved", true);
     this.setHistory(new History());
     this.perform({ kind: "reveal", payload: {} });
     if (await this.drained(TJ_PATIENCE)) return this.loadRevealed();
-    return say(this, "Not revealed yet: it is shown as soon as the server answers", true);
+    return say(this, "Not revealed yet: the findings appear when the server answers", true);
   }
 
   async loadRevealed() {
@@ -476,7 +476,7 @@ class Desk {
   }
 
   showJudges() {
-    if (!this.revealed) return say(this, this.state.review.status === "submitted" ? "Choose Reveal to see what judges found" : "What judges found is shown after submitting");
+    if (!this.revealed) return say(this, this.state.review.status === "submitted" ? "Choose Reveal to see the judges' findings" : "Submit this trace first; then you can reveal the judges' findings");
     this.showLower("judges");
     this.focusPane("scores");
   }
@@ -526,7 +526,7 @@ class Desk {
     this.outbox.parked = [];
     this.outbox.problem = null;
     this.drawSaved();
-    say(this, "Dropped. Reload to see what is stored");
+    say(this, "Refused changes deleted. Reload the page to see the saved labels");
   }
 
   // ---- moving ------------------------------------------------------------------------------------------------
@@ -852,6 +852,7 @@ class Desk {
     const isDone = review.status !== "open";
     const isRevealed = this.phase === "revealed";
     this.part("status").textContent = this.data.read_only ? "read only" : isRevealed ? "revealed" : review.status === "submitted" ? "submitted" : review.status === "skipped" ? "skipped" : this.phase;
+    this.part("status").title = meaningOf(this.part("status").textContent) || "";
     this.part("status").dataset.status = this.data.read_only ? "read" : review.status === "open" || isRevealed ? this.phase : review.status;
     this.part("submit").hidden = this.data.read_only || (isDone && !isRevealed) || (isRevealed && Boolean(queue) && !queue.has_next);
     this.part("reveal").hidden = this.data.read_only || review.status !== "submitted" || isRevealed || this.isBusy;
@@ -871,12 +872,12 @@ class Desk {
   drawQueue(queue) {
     const host = this.part("queue");
     if (!queue) return replaceIn(host);
-    const bars = [["mine", queue.done, queue.total]];
+    const bars = [["yours", queue.done, queue.total]];
     if (queue.team_total) bars.push(["team", queue.team_done, queue.team_total]);
     return replaceIn(
       host,
       ...bars.map(([name, done, total]) =>
-        el("span", { class: "tj-progress", title: `${done} of ${total} done (${name})` }, el("span", { text: `${done}/${total} ${name}` }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
+        el("span", { class: "tj-progress", title: `${name}: ${done} of ${total} traces done` }, el("span", { text: name === "team" ? `team: ${done} of ${total} done` : `${done} of ${total} done` }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
       ),
       queue.due ? dueText(queue.due) : null,
     );
@@ -894,7 +895,7 @@ class Desk {
     button.dataset.kind = kind;
     button.dataset.unsaved = unsaved;
     button.lastChild.textContent = text;
-    button.title = outbox.problem || (kind === "saved" ? "Every label is stored" : "Kept in this browser until stored");
+    button.title = outbox.problem || (kind === "saved" ? "All labels are saved" : "Unsaved changes stay in this browser until the server saves them");
   }
 
   drawTop() {
@@ -903,7 +904,7 @@ class Desk {
       this.part(name).classList.toggle("tj-absent", text === null);
       const host = this.part(name + "-text");
       if (text) showText(host, text.loaded, {});
-      else host.textContent = name === "goal" ? "The trace does not say" : "No final answer in the trace";
+      else host.textContent = name === "goal" ? "The trace records no goal" : "The trace records no final answer";
     }
     const times = this.spans.duration.map((each, seq) => (this.spans.start[seq] || 0) + (each || 0));
     const whole = times.reduce((most, each) => Math.max(most, each), 0);

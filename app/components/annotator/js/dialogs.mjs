@@ -25,7 +25,7 @@ export function showKeys(desk, problem = "") {
     desk,
     "Keys",
     head(desk, "Keys", changed ? reset : null),
-    el("p", { class: "tj-hint", text: "Choose a key to change it, then press the new one. Typing in a field never triggers a key. R and C stay Streamlit's." }),
+    el("p", { class: "tj-hint", text: "Choose a key to change it, then press the new one. Typing in a field never triggers a key. Streamlit uses R and C." }),
     el("p", { class: "tj-problem", role: "alert", text: problem }),
     el("div", { class: "tj-keys" }, ...groups),
   );
@@ -55,7 +55,7 @@ function takeKey(desk, entry, event) {
 }
 
 export function askSkip(desk) {
-  const reason = el("textarea", { class: "tj-field", rows: 3, "aria-label": "Reason", placeholder: "Why is this trace skipped? (a person has to read this later)" });
+  const reason = el("textarea", { class: "tj-field", rows: 3, "aria-label": "Reason", placeholder: "Why do you skip this trace? An administrator reads this reason." });
   reason.value = desk.skipDraft || desk.state.review.reason;
   reason.oninput = () => (desk.skipDraft = reason.value); // Esc closes the dialog, not what was written
   const skip = el("button", { class: "tj-primary", text: "Skip this trace" });
@@ -79,9 +79,9 @@ export function askReveal(desk) {
   openDialog(
     desk,
     "Reveal",
-    head(desk, "Show what judges and others found?"),
-    el("p", { text: `Your ${plural(errors.length, "error")} and your scores then stay as you made them: they are your blind answer. You can still add errors and give other scores; they are marked “after reveal” and counted apart.` }),
-    el("p", { class: "tj-hint", text: "This cannot be taken back. To change something first, close this and choose Reopen." }),
+    head(desk, "Reveal judges' findings and other annotators' errors?"),
+    el("p", { text: `Your ${plural(errors.length, "error")} and your scores can then no longer change: they are your blind answer. You can still add errors and change scores; those labels are marked “after reveal” and counted separately.` }),
+    el("p", { class: "tj-hint", text: "You cannot undo a reveal. To change a label first, close this dialog and choose Reopen." }),
     el("div", { class: "tj-dialog-acts" }, go),
   );
   go.focus();
@@ -101,13 +101,13 @@ export function askConflict(desk) {
     desk,
     "Changed in another tab",
     el("header", { class: "tj-dialog-head" }, el("h2", { text: "This trace was changed in another tab" })),
-    el("p", { text: `Stored there: ${plural((theirs.errors || []).length, "error")} and ${plural(scores, "score")}. Not sent from here: ${plural(mine.length, "change")}.` }),
+    el("p", { text: `Saved there: ${plural((theirs.errors || []).length, "error")} and ${plural(scores, "score")}. Unsent here: ${plural(mine.length, "change")}.` }),
     el("ul", { class: "tj-changes" }, ...mine.slice(-6).map((op) => el("li", { text: describeOperation(op) }))),
     el(
       "div",
       { class: "tj-dialog-acts" },
-      el("button", { class: "tj-secondary", "data-choice": "theirs", text: "Take the other tab’s", on: { click: () => choose("theirs") } }),
-      el("button", { class: "tj-primary", "data-choice": "mine", text: `Keep mine on top (${plural(mine.length, "change")})`, on: { click: () => choose("mine") } }),
+      el("button", { class: "tj-secondary", "data-choice": "theirs", text: "Use the other tab’s version", on: { click: () => choose("theirs") } }),
+      el("button", { class: "tj-primary", "data-choice": "mine", text: `Apply my changes on top (${plural(mine.length, "change")})`, on: { click: () => choose("mine") } }),
     ),
   );
   dialog.oncancel = (event) => event.preventDefault(); // one of the two has to be chosen: nothing may vanish by Esc
@@ -120,11 +120,11 @@ export function showRefused(desk) {
     "Changes that were refused",
     head(desk, "The server refused these changes"),
     el("ul", { class: "tj-changes" }, ...items),
-    el("p", { class: "tj-hint", text: "They stay in this browser until they are sent or dropped." }),
+    el("p", { class: "tj-hint", text: "The changes stay in this browser until you send or delete them." }),
     el(
       "div",
       { class: "tj-dialog-acts" },
-      el("button", { class: "tj-secondary", text: "Drop them", on: { click: () => desk.part("dialog").close() || desk.dropRefused() } }),
+      el("button", { class: "tj-secondary", text: "Delete changes", on: { click: () => desk.part("dialog").close() || desk.dropRefused() } }),
       el("button", { class: "tj-primary", text: "Send again", on: { click: () => desk.part("dialog").close() || desk.outbox.nudge() } }),
     ),
   );
@@ -143,7 +143,7 @@ function plural(count, word) {
 
 function describeOperation({ kind, payload }) {
   if (kind === "error.delete") return "an error deleted";
-  if (kind === "reveal") return "the judges’ findings asked for";
+  if (kind === "reveal") return "judges’ findings revealed";
   if (kind === "error.put") return `error ${payload.dimensions.join(" ") || "without dimension"}${payload.impact ? ", " + payload.impact : ""}${payload.description ? ": " + payload.description.slice(0, 60) : ""}`;
   if (kind === "score.put") return `${payload.dimension}: ${payload.not_applicable ? "not applicable" : payload.value === null ? "no score" : payload.value}`;
   return payload.status === "open" ? "no error: " + (payload.no_error ? "ticked" : "not ticked") : payload.status;

@@ -1,7 +1,7 @@
 // The error cards: spans, dimensions, impact, category, evidence and description of each error.
 
 import { CategoryField } from "./category.mjs";
-import { el, renewIn, say } from "./page.mjs";
+import { el, meaningOf, renewIn, say } from "./page.mjs";
 import { keyLabel, keysOf } from "./keys.mjs";
 import { newErrorLabel, TJ_IMPACTS, toggled } from "./labels.mjs";
 
@@ -35,7 +35,7 @@ export class ErrorCards {
 
   refuses(error) {
     const isRefused = this.desk.phase === "revealed" && error.phase === "blind";
-    if (isRefused) say(this.desk, "This label was made blind and is closed. A adds another, marked as made after the reveal");
+    if (isRefused) say(this.desk, "This label is blind and can no longer change. Press A to add another error, marked “after reveal”");
     return isRefused;
   }
 
@@ -80,7 +80,7 @@ export class ErrorCards {
     const evidence = this.desk.reader.selectedEvidence();
     if (!evidence) return say(this.desk, "Select text in the conversation first, or press ] for a sentence");
     const same = (other) => other.span_id === evidence.span_id && other.field === evidence.field && other.start === evidence.start && other.end === evidence.end;
-    if (error.evidence.some(same)) return say(this.desk, "This evidence is there already");
+    if (error.evidence.some(same)) return say(this.desk, "This evidence is already in the list");
     const spans = error.span_ids.includes(evidence.span_id) ? error.span_ids : [...error.span_ids, evidence.span_id];
     this.change(error, { evidence: [...error.evidence, evidence], span_ids: spans });
     this.desk.reader.dropSelection();
@@ -105,7 +105,7 @@ export class ErrorCards {
     const left = this.desk.state.errors;
     this.desk.errorId = left.length ? left[Math.min(at, left.length - 1)].label_id : null;
     this.desk.draw();
-    say(this.desk, "Error deleted. U brings it back");
+    say(this.desk, "Error deleted. Press U to undo");
   }
 
   next() {
@@ -168,15 +168,15 @@ export class ErrorCards {
     box.checked = desk.state.review.no_error;
     box.disabled = desk.isLocked || desk.phase === "revealed" || (desk.state.errors.length > 0 && !box.checked);
     box.onchange = () => this.toggleNoError();
-    return el("label", { class: "tj-no-error", title: desk.state.errors.length ? "There are labelled errors" : null }, box, "No error in this trace");
+    return el("label", { class: "tj-no-error", title: desk.state.errors.length ? "This trace has labelled errors" : null }, box, "No error in this trace");
   }
 
   toggleNoError() {
     const { desk } = this;
-    if (desk.phase === "revealed") return say(desk, "This belongs to your blind answer, which is closed");
+    if (desk.phase === "revealed") return say(desk, "This is part of your blind answer and can no longer change");
     if (desk.state.errors.length && !desk.state.review.no_error) {
       desk.draw();
-      return say(desk, "There are labelled errors: delete them first, or leave the box empty");
+      return say(desk, "This trace has labelled errors. Delete them before you tick the box");
     }
     desk.act("review.put", desk.reviewWith({ no_error: !desk.state.review.no_error }));
   }
@@ -208,8 +208,8 @@ export class ErrorCards {
 
   /** Once judges have been shown, every label says from which side of that it is. */
   phaseTag(error) {
-    if (error.phase === "revealed") return el("span", { class: "tj-tag tj-tag-after", title: "Made after the judges were shown", text: "after reveal" });
-    return this.desk.phase === "revealed" ? el("span", { class: "tj-tag", title: "Made before the judges were shown", text: "blind" }) : null;
+    if (error.phase === "revealed") return el("span", { class: "tj-tag tj-tag-after", title: "Stored after the judges' findings were revealed", text: "after reveal" });
+    return this.desk.phase === "revealed" ? el("span", { class: "tj-tag", title: "Stored before the judges' findings were revealed", text: "blind" }) : null;
   }
 
   isComplete(error) {
@@ -234,7 +234,7 @@ export class ErrorCards {
         this.phaseTag(error),
         isClosed ? null : el("button", { class: "tj-quiet tj-delete", title: "Delete this error (⌫)", "aria-label": `Delete error ${number + 1}`, text: "Delete", "data-hold": "delete", on: { click: () => this.delete() } }),
       ),
-      isClosed && this.desk.phase === "revealed" ? el("p", { class: "tj-closed" }, "Made blind: it stays as it is now that the judges have been shown. ", el("kbd", { text: keysOf("newError", this.desk.keyOverrides).map(keyLabel).join(" ") }), " adds an error of your own beside it, marked.") : null,
+      isClosed && this.desk.phase === "revealed" ? el("p", { class: "tj-closed" }, "This blind label can no longer change, because the judges' findings have been revealed. ", el("kbd", { text: keysOf("newError", this.desk.keyOverrides).map(keyLabel).join(" ") }), " adds another error, marked “after reveal”.") : null,
       this.dimensions(error, isClosed),
       this.impacts(error, isClosed),
       this.evidenceList(error, isClosed),
@@ -254,7 +254,7 @@ export class ErrorCards {
         isClosed ? null : el("button", { class: "tj-x", "aria-label": `Remove span ${ordinals[i]}`, text: "×", "data-hold": "x-" + id, on: { click: () => this.removeSpan(id) } }),
       ),
     );
-    if (!isClosed) chips.push(el("button", { class: "tj-quiet", "data-field": "spans", "data-hold": "add-span", title: "Add the span in hand (+)", text: "+ span", on: { click: () => this.addSpan() } }));
+    if (!isClosed) chips.push(el("button", { class: "tj-quiet", "data-field": "spans", "data-hold": "add-span", title: "Add the selected span (+)", text: "+ span", on: { click: () => this.addSpan() } }));
     return el("span", { class: "tj-span-chips" }, ...chips);
   }
 
@@ -262,7 +262,7 @@ export class ErrorCards {
     const buttons = this.desk.dimensions.map(({ key, title }, number) =>
       el(
         "button",
-        { class: "tj-toggle", "aria-pressed": String(error.dimensions.includes(key)), disabled: isClosed, title, "aria-label": title, "data-hold": "dim-" + key, on: { click: () => this.toggleDimension(key) } },
+        { class: "tj-toggle", "aria-pressed": String(error.dimensions.includes(key)), disabled: isClosed, title: meaningOf(key) || title, "aria-label": title, "data-hold": "dim-" + key, on: { click: () => this.toggleDimension(key) } },
         el("i", { text: number + 1, "aria-hidden": "true" }),
         key,
       ),
@@ -287,7 +287,7 @@ export class ErrorCards {
       el(
         "li",
         { class: "tj-quote" },
-        el("button", { class: "tj-quote-text", dir: "auto", title: "Show it in the conversation", "data-hold": "quote-" + number, text: evidence.quote, on: { click: () => this.showEvidence(evidence) } }),
+        el("button", { class: "tj-quote-text", dir: "auto", title: "Show this quote in the conversation", "data-hold": "quote-" + number, text: evidence.quote, on: { click: () => this.showEvidence(evidence) } }),
         el("span", { class: "tj-quote-place", text: this.placeText(evidence) }),
         isClosed ? null : el("button", { class: "tj-x", "aria-label": `Remove evidence ${number + 1}`, text: "×", "data-hold": "unquote-" + number, on: { click: () => this.change(error, { evidence: error.evidence.filter((other) => other !== evidence) }) } }),
       ),
@@ -302,7 +302,7 @@ export class ErrorCards {
   }
 
   async showEvidence(evidence) {
-    if (!(await this.desk.reader.showEvidence(evidence))) say(this.desk, "This quote does not stand in the span's text as it is shown");
+    if (!(await this.desk.reader.showEvidence(evidence))) say(this.desk, "This quote is not in the displayed text of the span");
   }
 
   description(error, isClosed) {

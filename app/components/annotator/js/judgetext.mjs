@@ -1,4 +1,4 @@
-// What a judge reads: the exact text of the trace, in stretches that the browser lays out only near the view.
+// Judge's view: the exact text of the trace, in stretches that the browser lays out only near the view.
 
 import { el, replaceIn } from "./page.mjs";
 

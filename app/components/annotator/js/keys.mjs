@@ -12,8 +12,8 @@ export const TJ_KEYS = [
   { id: "goal", keys: ["G"], title: "Goal", group: "Read" },
   { id: "plan", keys: ["P"], title: "Next plan", group: "Read" },
   { id: "answer", keys: ["F"], title: "Final answer", group: "Read" },
-  { id: "pretty", keys: ["V"], title: "Raw or laid-out JSON", group: "Read" },
-  { id: "judgeText", keys: ["Shift+V"], title: "What a judge reads, or the conversation", group: "Read" },
+  { id: "pretty", keys: ["V"], title: "Format JSON on or off", group: "Read" },
+  { id: "judgeText", keys: ["Shift+V"], title: "Judge's view or conversation", group: "Read" },
   { id: "showAll", keys: ["Q"], title: "Show all text of this span", group: "Read" },
   { id: "copyId", keys: ["Y"], title: "Copy the span's id", group: "Read" },
   { id: "link", keys: ["X"], title: "Copy a link to the span", group: "Read" },
@@ -29,10 +29,10 @@ export const TJ_KEYS = [
   { id: "medium", keys: ["M"], title: "Impact medium", group: "Label" },
   { id: "high", keys: ["H"], title: "Impact high", group: "Label" },
   { id: "evidence", keys: ["E"], title: "Add the selection as evidence", group: "Label" },
-  { id: "growEnd", keys: ["]"], title: "Select a sentence more, at the end", group: "Label" },
-  { id: "growStart", keys: ["["], title: "Select a sentence more, at the start", group: "Label" },
-  { id: "shrinkEnd", keys: ["}"], title: "Select a sentence less, at the end", group: "Label" },
-  { id: "shrinkStart", keys: ["{"], title: "Select a sentence less, at the start", group: "Label" },
+  { id: "growEnd", keys: ["]"], title: "Extend selection by a sentence at the end", group: "Label" },
+  { id: "growStart", keys: ["["], title: "Extend selection by a sentence at the start", group: "Label" },
+  { id: "shrinkEnd", keys: ["}"], title: "Shrink selection by a sentence at the end", group: "Label" },
+  { id: "shrinkStart", keys: ["{"], title: "Shrink selection by a sentence at the start", group: "Label" },
   { id: "describe", keys: ["D"], title: "Description or note (Esc leaves)", group: "Label" },
   { id: "category", keys: ["Shift+T"], title: "TRAIL category: type to find, 1 to 9 pick", group: "Label" },
   { id: "addSpan", keys: ["+"], title: "Add this span to the error", group: "Label" },
@@ -43,7 +43,7 @@ export const TJ_KEYS = [
   { id: "undo", keys: ["U"], title: "Undo", group: "Label" },
   { id: "redo", keys: ["Shift+U"], title: "Redo", group: "Label" },
   { id: "scores", keys: ["W"], title: "Scores: 0 to 3, N for n/a, ↓ ↑", group: "Finish" },
-  { id: "judges", keys: ["I"], title: "What judges found, once revealed", group: "Finish" },
+  { id: "judges", keys: ["I"], title: "Judges' findings (after reveal)", group: "Finish" },
   { id: "lessSure", keys: [","], title: "Scores: less confident", group: "Finish" },
   { id: "moreSure", keys: ["."], title: "Scores: more confident", group: "Finish" },
   { id: "panes", keys: ["F6"], title: "Next pane (so does Tab)", group: "Finish" },
@@ -51,7 +51,7 @@ export const TJ_KEYS = [
   { id: "nextItem", keys: ["ArrowRight"], title: "Next trace", group: "Finish" },
   { id: "skip", keys: ["S"], title: "Skip, with a reason", group: "Finish" },
   { id: "submit", keys: ["Ctrl+Enter"], title: "Check, save and submit", group: "Finish", fixed: true },
-  { id: "help", keys: ["?"], title: "This sheet", group: "Finish" },
+  { id: "help", keys: ["?"], title: "Keyboard shortcuts", group: "Finish" },
   { id: "guideline", keys: ["Shift+G"], title: "Guideline of the dimension", group: "Finish" },
 ];
 // Streamlit owns R and C outside the island; digits belong to dimensions and scores; Tab and Esc to the browser.
@@ -90,13 +90,13 @@ export function keyTable(overrides = {}) {
 /** Why `key` cannot be given to `action` (a sentence), or null when it can. */
 export function keyConflict(action, key, overrides = {}) {
   const entry = TJ_KEYS.find((known) => known.id === action);
-  if (!entry || entry.fixed) return "This key is fixed.";
+  if (!entry || entry.fixed) return "This shortcut cannot be changed.";
   if (TJ_RESERVED.has(key)) return `${key} is reserved.`;
   const others = { ...overrides };
   delete others[action];
   const owner = keyTable(others).get(key);
   if (owner === undefined || owner === action) return null;
-  return `${key} is taken by “${TJ_KEYS.find((known) => known.id === owner).title}”.`;
+  return `${key} is used by “${TJ_KEYS.find((known) => known.id === owner).title}”.`;
 }
 
 export function keysOf(action, overrides = {}) {

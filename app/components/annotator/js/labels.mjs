@@ -106,7 +106,7 @@ export function missingFields(state, dimensions) {
     if (error.impact === null) missing.push({ place: "error", label_id: error.label_id, field: "impact", message: `${name} has no impact` });
   }
   if (!state.errors.length && !state.review.no_error) {
-    missing.push({ place: "none", message: "No error is labelled: tick “No error in this trace”, or label one" });
+    missing.push({ place: "none", message: "This trace has no labelled error: label one, or tick “No error in this trace”" });
   }
   for (const dimension of dimensions) {
     const score = scoreOf(state, dimension);

@@ -104,7 +104,7 @@ export class Outbox {
     if (status === 401) {
       this.batch = null;
       this.isWaitingForToken = true;
-      this.problem = "The session's pass has run out";
+      this.problem = "The session token has expired";
       return false;
     }
     if (status === 403 || status === 413 || status === 422) return this.refuse(items, body, status);

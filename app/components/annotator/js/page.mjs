@@ -66,7 +66,7 @@ function showPiece(writer, text, piece, fences) {
   const unit = text.charCodeAt(piece.start);
   const chip =
     piece.kind === "data"
-      ? el("span", { class: "tj-chip", title: "An embedded file: named here, never loaded", text: dataChip(text.slice(piece.start, piece.end)) })
+      ? el("span", { class: "tj-chip", title: "Embedded file: its name is shown, its content is never loaded", text: dataChip(text.slice(piece.start, piece.end)) })
       : el("span", { class: "tj-control", title: "Control character U+" + unit.toString(16).toUpperCase().padStart(4, "0"), text: controlName(unit) });
   place(writer, chip, piece, false);
 }
@@ -181,4 +181,9 @@ export async function copyText(desk, text, what) {
   } catch {
     say(desk, `${what}: ${text}`);
   }
+}
+
+/** What a term of the vocabulary means, for a `title`; null for a word that is none. `TJ_TERMS` begins the joined script. */
+export function meaningOf(term) {
+  return typeof TJ_TERMS === "undefined" ? null : TJ_TERMS[term] || null;
 }

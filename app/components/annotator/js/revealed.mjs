@@ -1,6 +1,6 @@
 // Beside one's own labels, once submitted and revealed: what judges and other people said of the trace.
 
-import { el, replaceIn } from "./page.mjs";
+import { el, meaningOf, replaceIn } from "./page.mjs";
 import { impactDot } from "./errors.mjs";
 
 export class Revealed {
@@ -14,18 +14,18 @@ export class Revealed {
 
   draw() {
     const { judge_models: judgeModels, people } = this.found;
-    const nothing = !judgeModels.length && !people.length ? el("p", { class: "tj-empty", text: "No judge has judged this trace yet, and nobody else has submitted it." }) : null;
+    const nothing = !judgeModels.length && !people.length ? el("p", { class: "tj-empty", text: "No judge has judged this trace yet, and no other annotator has submitted it." }) : null;
     replaceIn(this.desk.part("judges"), ...judgeModels.map((one) => this.judgeModel(one)), ...people.map((person) => this.person(person)), nothing);
   }
 
   judgeModel({ name, judges, findings }) {
-    const none = findings.length ? null : el("p", { class: "tj-hint", text: judges.some((judge) => judge.score !== null) ? "Found no error." : "Gave no verdict." });
+    const none = findings.length ? null : el("p", { class: "tj-hint", text: judges.some((judge) => judge.score !== null) ? "This judge reports no error." : "This judge gave no verdict." });
     return el("section", { class: "tj-said", "aria-label": name }, el("h3", {}, el("bdi", { text: name }), count(findings.length, "finding")), this.judges(judges), none, ...findings.map((finding) => this.finding(finding)));
   }
 
   judges(judges) {
     const answers = judges.map((judge) =>
-      el("span", { class: "tj-answer", title: judge.reason || judge.rationale || null }, el("b", { text: judge.rubric }), " " + answerText(judge)),
+      el("span", { class: "tj-answer", title: judge.reason || judge.rationale || null }, el("b", { title: meaningOf(judge.rubric), text: judge.rubric }), " " + answerText(judge)),
     );
     const reasons = judges.filter((judge) => judge.rationale || judge.reason);
     const more = reasons.length
@@ -41,7 +41,7 @@ export class Revealed {
     return el(
       "article",
       { class: "tj-finding" },
-      el("div", { class: "tj-finding-head" }, impactDot(finding.impact), el("b", { text: dimension }), el("span", { class: "tj-quiet-text", text: finding.impact || "no impact" }), finding.category ? el("span", { class: "tj-tag", text: finding.category }) : null, own.length ? el("span", { class: "tj-tag tj-tag-plan", text: `also yours: ${own.map((n) => "error " + n).join(", ")}` }) : null),
+      el("div", { class: "tj-finding-head" }, impactDot(finding.impact), el("b", { title: meaningOf(dimension), text: dimension }), el("span", { class: "tj-quiet-text", text: finding.impact || "no impact" }), finding.category ? el("span", { class: "tj-tag", text: finding.category }) : null, own.length ? el("span", { class: "tj-tag tj-tag-plan", text: `matches your ${own.map((n) => "error " + n).join(", ")}` }) : null),
       el("p", { class: "tj-finding-text", dir: "auto", text: finding.description || "No description" }),
       finding.evidence ? this.quote(finding.evidence, finding.evidence_span_id, placeText(finding.evidence_place)) : null,
       this.citations(finding.citations),
@@ -50,11 +50,11 @@ export class Revealed {
 
   /** Each place a judge names; one that is no span of the trace stays, marked. */
   citations(citations) {
-    if (!citations.length) return el("p", { class: "tj-hint", text: "No span is cited." });
+    if (!citations.length) return el("p", { class: "tj-hint", text: "The finding cites no span." });
     const seen = new Set();
     const chips = citations.map(([cite, spanId]) => {
       const seq = this.desk.spans.seqOf.get(spanId);
-      if (seq === undefined) return el("span", { class: "tj-cite tj-cite-lost", title: "This names no span of the trace" }, el("bdi", { text: cite.slice(0, 60) || "(empty)" }), " names no span");
+      if (seq === undefined) return el("span", { class: "tj-cite tj-cite-lost", title: "This citation matches no span of the trace" }, el("bdi", { text: cite.slice(0, 60) || "(empty)" }), " matches no span");
       if (seen.has(seq)) return null;
       seen.add(seq);
       return el("button", { class: "tj-cite", title: cite, text: "S" + (seq + 1), "aria-label": `Go to span S${seq + 1}`, on: { click: () => this.desk.select(seq) } });
@@ -65,19 +65,19 @@ export class Revealed {
   quote(text, spanId, place) {
     const isThere = this.desk.spans.seqOf.has(spanId);
     const words = isThere
-      ? el("button", { class: "tj-quote-text", dir: "auto", title: "Show it in the conversation", text, on: { click: () => this.desk.cards.showEvidence({ quote: text, span_id: spanId, field: null, start: null, end: null, before: "", after: "" }) } })
+      ? el("button", { class: "tj-quote-text", dir: "auto", title: "Show this quote in the conversation", text, on: { click: () => this.desk.cards.showEvidence({ quote: text, span_id: spanId, field: null, start: null, end: null, before: "", after: "" }) } })
       : el("span", { class: "tj-quote-text", dir: "auto", text });
     return el("div", { class: "tj-quote" + (isThere ? "" : " tj-quote-lost") }, words, place ? el("span", { class: "tj-quote-place", text: place }) : null);
   }
 
   person({ name, no_error, errors, scores }) {
     const given = scores.filter((score) => score.phase === "blind");
-    const none = errors.length ? null : el("p", { class: "tj-hint", text: no_error ? "Ticked “no error in this trace”." : "Labelled no error." });
+    const none = errors.length ? null : el("p", { class: "tj-hint", text: no_error ? "This annotator ticked “No error in this trace”." : "This annotator labelled no error." });
     return el(
       "section",
       { class: "tj-said", "aria-label": name },
       el("h3", {}, el("bdi", { text: name }), count(errors.length, "error")),
-      el("div", { class: "tj-answers" }, ...given.map((score) => el("span", { class: "tj-answer" }, el("b", { text: score.dimension }), " " + (score.not_applicable ? "n/a" : score.value)))),
+      el("div", { class: "tj-answers" }, ...given.map((score) => el("span", { class: "tj-answer" }, el("b", { title: meaningOf(score.dimension), text: score.dimension }), " " + (score.not_applicable ? "n/a" : score.value)))),
       none,
       ...errors.map((error) => this.label(error)),
     );
@@ -88,7 +88,7 @@ export class Revealed {
     return el(
       "article",
       { class: "tj-finding" },
-      el("div", { class: "tj-finding-head" }, impactDot(error.impact), el("b", { text: error.dimensions.join(" ") }), el("span", { class: "tj-quiet-text", text: error.impact }), error.category ? el("span", { class: "tj-tag", text: error.category }) : null, error.phase === "revealed" ? el("span", { class: "tj-tag tj-tag-after", text: "after reveal" }) : null),
+      el("div", { class: "tj-finding-head" }, impactDot(error.impact), el("b", { title: error.dimensions.map(meaningOf).filter(Boolean).join("\n") || null, text: error.dimensions.join(" ") }), el("span", { class: "tj-quiet-text", text: error.impact }), error.category ? el("span", { class: "tj-tag", text: error.category }) : null, error.phase === "revealed" ? el("span", { class: "tj-tag tj-tag-after", text: "after reveal" }) : null),
       error.description ? el("p", { class: "tj-finding-text", dir: "auto", text: error.description }) : null,
       evidence ? this.quote(evidence.quote, evidence.span_id, "") : null,
       this.citations(error.span_ids.map((id) => [id, id])),
@@ -98,11 +98,11 @@ export class Revealed {
 
 function answerText({ state, score }) {
   if (state === "scored") return String(score);
-  return { not_applicable: "n/a", unparsable: "unreadable", too_long: "too long", refused: "refused", error: "failed" }[state] || state;
+  return { not_applicable: "n/a", errors_only: "errors only", tied: "tied", unparsable: "unreadable", too_long: "too long", refused: "refused", error: "failed" }[state] || state;
 }
 
 function placeText(place) {
-  return { "found elsewhere": "stands elsewhere", "not found": "not in the trace" }[place] || "";
+  return { "found elsewhere": "quoted from another span", "not found": "not in the trace" }[place] || "";
 }
 
 function count(number, what) {

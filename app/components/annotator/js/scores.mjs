@@ -1,6 +1,6 @@
 // The scores: 0 to 3 or not applicable for each dimension, confidence, note, and the rubric beside them.
 
-import { el, replaceIn } from "./page.mjs";
+import { el, meaningOf, replaceIn } from "./page.mjs";
 import { fitHeight } from "./errors.mjs";
 import { scoreOf } from "./labels.mjs";
 
@@ -100,9 +100,9 @@ export class Scores {
       el("button", { class: "tj-score" + (was(value) ? " tj-was" : ""), role: "radio", "aria-checked": String(isChosen), disabled: this.desk.isLocked, text: label, title: was(value) ? description + ", your blind answer" : description, "aria-label": `${title}: ${description}`, "data-hold": `${key}-${value}`, "data-score": value, on: { click: choose(act) } });
     const values = [0, 1, 2, 3].map((value) => choice(value, value, score.value === value, () => this.set(value), `score ${value}`));
     values.push(choice("na", "n/a", score.not_applicable, () => this.toggleNotApplicable(), "not applicable"));
-    const name = el("button", { class: "tj-score-name", "data-hold": "name-" + key, on: { click: () => this.choose(row) } }, el("b", { text: key }), el("span", { text: title }));
+    const name = el("button", { class: "tj-score-name", title: meaningOf(key) || title, "data-hold": "name-" + key, on: { click: () => this.choose(row) } }, el("b", { text: key }), el("span", { text: title }));
     const sure = score.confidence === null ? null : el("span", { class: "tj-sure", title: `confidence ${score.confidence} of 3`, text: "•".repeat(score.confidence) });
-    const after = isChanged ? el("span", { class: "tj-tag tj-tag-after", title: "Changed after the judges were shown; your blind answer is kept", text: "blind " + (blind.not_applicable ? "n/a" : blind.value) }) : null;
+    const after = isChanged ? el("span", { class: "tj-tag tj-tag-after", title: "Changed after the reveal; your blind answer stays stored", text: "blind " + (blind.not_applicable ? "n/a" : blind.value) }) : null;
     return el("div", { class: "tj-score-row" + (row === this.row ? " tj-now" : ""), "data-dimension": key }, name, after, sure, el("div", { class: "tj-score-choices", role: "radiogroup", "aria-label": title }, ...values));
   }
 

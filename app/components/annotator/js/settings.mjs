@@ -73,7 +73,7 @@ export class Settings {
     if (answer.status === 409 || answer.status === 422) {
       const found = await this.get();
       if (found) this.take(found);
-      this.problem(`Not kept: ${answer.body.error || "the server refused it"}`);
+      this.problem(`Settings not saved: ${answer.body.error || "the server refused it"}`);
     }
   }
 }

@@ -196,12 +196,28 @@ def upgrade() -> None:
         "run",
         sa.Column("run_key", sa.Integer(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("status", sa.Text(), nullable=False, comment="queued, running, paused, cancelled, done; moves"),
+        sa.Column(
+            "status",
+            sa.Text(),
+            nullable=False,
+            comment="queued, running, paused, out of budget, cancelled, done; moves",
+        ),
         sa.Column("spec", sa.Text(), nullable=False, comment="JSON: judges, model, repeats, mode, limits"),
         sa.Column("author", sa.Text(), nullable=False),
         sa.Column("budget_usd", sa.Float(), nullable=True),
-        sa.Column("worker", sa.Text(), nullable=True, comment="who works on it"),
-        sa.Column("heartbeat_at", sa.BigInteger(), nullable=True),
+        sa.Column(
+            "owner",
+            sa.Text(),
+            nullable=True,
+            comment="the process that works on it, by a name that no other has; empty: none",
+        ),
+        sa.Column("epoch", sa.Integer(), nullable=False, comment="counts owners: an earlier one writes nothing more"),
+        sa.Column(
+            "heartbeat_at",
+            sa.BigInteger(),
+            nullable=True,
+            comment="the owner's last sign of life by the database's clock",
+        ),
         sa.Column("message", sa.Text(), nullable=False, comment="why it stopped"),
         sa.Column("ended_at", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
@@ -215,7 +231,7 @@ def upgrade() -> None:
         sa.Column("annotator", sa.Text(), nullable=False),
         sa.Column("occasion", sa.Integer(), nullable=False),
         sa.Column("dimension", sa.Text(), nullable=False),
-        sa.Column("value", sa.Float(), nullable=True, comment="empty when taken back or not applicable"),
+        sa.Column("value", sa.Float(), nullable=True, comment="empty when cleared or not applicable"),
         sa.Column("not_applicable", sa.Boolean(), nullable=False),
         sa.Column("note", sa.Text(), nullable=False),
         sa.Column("confidence", sa.Integer(), nullable=True),
@@ -281,10 +297,8 @@ def upgrade() -> None:
             "state",
             sa.Text(),
             nullable=False,
-            comment="pending, running, replied, then one of records.CELL_STATES; moves",
+            comment="pending, running (the run's owner is at it), then one of records.CELL_STATES; moves",
         ),
-        sa.Column("worker", sa.Text(), nullable=True),
-        sa.Column("claimed_at", sa.BigInteger(), nullable=True),
         sa.Column("score", sa.Integer(), nullable=True),
         sa.Column("criteria", sa.Text(), nullable=True),
         sa.Column("rationale", sa.Text(), nullable=True),
@@ -325,16 +339,6 @@ def upgrade() -> None:
         batch_op.create_index("ix_cell_trace_id_rubric", ["trace_id", "rubric"], unique=False)
         batch_op.create_index("ix_cell_trace_id_state_score", ["trace_id", "state", "score"], unique=False)
 
-    op.create_table(
-        "pace",
-        sa.Column("run_key", sa.Integer(), nullable=False),
-        sa.Column("model", sa.Text(), nullable=False),
-        sa.Column(
-            "next_at", sa.BigInteger(), nullable=False, comment="the next free moment for a call of any process; moves"
-        ),
-        sa.ForeignKeyConstraint(["run_key"], ["run.run_key"], name=op.f("fk_pace_run_key")),
-        sa.PrimaryKeyConstraint("run_key", "model", name=op.f("pk_pace")),
-    )
     op.create_table(
         "queue_item",
         sa.Column("item_key", sa.Integer(), nullable=False),
@@ -574,9 +578,11 @@ def upgrade() -> None:
         sa.Column("request_key", sa.Integer(), nullable=False),
         sa.Column("cell_key", sa.Integer(), nullable=False),
         sa.Column("request_hash", sa.Text(), nullable=False),
-        sa.Column("worker", sa.Text(), nullable=False, comment="who sent it"),
+        sa.Column("epoch", sa.Integer(), nullable=False, comment="of the run's owner that sent it"),
         sa.Column("most_usd", sa.Float(), nullable=True, comment="the most it can cost; empty where no price is known"),
-        sa.Column("sent_at", sa.BigInteger(), nullable=False, comment="written before it goes out"),
+        sa.Column(
+            "sent_at", sa.BigInteger(), nullable=False, comment="by the database's clock, written before it goes out"
+        ),
         sa.Column(
             "outcome",
             sa.Text(),
@@ -651,10 +657,7 @@ def upgrade() -> None:
         sa.Column("row_key", sa.Integer(), nullable=False),
         sa.Column("finding_key", sa.Integer(), nullable=False),
         sa.Column(
-            "verdict",
-            sa.Text(),
-            nullable=True,
-            comment="valid new error, false alarm, duplicate; empty when taken back",
+            "verdict", sa.Text(), nullable=True, comment="valid new error, false alarm, duplicate; empty when cleared"
         ),
         sa.Column("author", sa.Text(), nullable=False),
         sa.Column("label_id", sa.Text(), nullable=True, comment="the candidate label that came of it"),

@@ -1,0 +1,74 @@
+"""What a command says when the machine fails it: what happened, and what to do; a traceback only with --verbose."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sqlite3
+
+import click
+
+_log = logging.getLogger(__name__)
+_FULL = "free space on its disk (`df -h`), then start the command again: what was stored before stays"
+_REMEDIES: dict[int, str] = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: "free space in your quota, then start the command again: what was stored before stays",
+    errno.EFBIG: "raise the limit on the size of files (`ulimit -f unlimited`), then start the command again",
+    errno.EROFS: "write to another place: this folder can only be read",
+    errno.EACCES: "check who may read and write it (`ls -l`)",
+    errno.EPERM: "check who may read and write it (`ls -l`)",
+    errno.EMFILE: "raise the limit on open files (`ulimit -n 4096`)",
+    errno.EPIPE: "read the output to its end",
+}
+_OF_DATABASE: tuple[tuple[str, str], ...] = (
+    ("disk is full", _FULL),
+    ("no space left", _FULL),
+    ("disk i/o error", "check the disk's space and the limit on the size of files (`df -h`, `ulimit -f`)"),
+    ("malformed", "`tracejury verify` says what is damaged; `tracejury restore` puts a backup back"),
+    ("not a database", "`tracejury restore` puts a backup back, or choose another --home"),
+    ("readonly", "check who may write to the workspace's folder and its database (`ls -l`)"),
+    ("unable to open", "check that the workspace's folder is there and who may write to it"),
+    ("locked", "wait for the other process that writes, or stop it"),
+)
+"""What a database says, and what helps."""
+
+
+class Commands(click.Group):
+    """A group whose commands end with a message and exit status 1, whatever fails."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            _log.debug("the command failed", exc_info=True)
+            raise click.ClickException(told(error)) from None
+
+
+def told(error: BaseException) -> str:
+    """What happened and what to do, in one line."""
+    cause = _cause(error)
+    if isinstance(cause, sqlite3.Error) or _is_of_database(error):
+        words = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
+        known = (remedy for part, remedy in _OF_DATABASE if part in str(cause).lower())
+        return f"the database failed: {words}. Try: {next(known, '`tracejury verify`, and check that it runs')}"
+    if isinstance(cause, OSError):
+        where = f" ({cause.filename})" if cause.filename else ""
+        remedy = _REMEDIES.get(cause.errno or 0, "check the path, and who may read and write there")
+        return f"{cause.strerror or cause}{where}. Try: {remedy}"
+    if isinstance(cause, RecursionError):
+        return "a value is nested deeper than can be followed (about 1,000 levels). Try: flatten it, or leave it out"
+    if isinstance(cause, MemoryError):
+        return "the memory is used up. Try: fewer files at once, --workers 1, or a machine with more memory"
+    words = f"{type(cause).__name__}: {cause}".strip()[:500]
+    return f"the command failed, which it should not: {words}. Try: again with -v before the command, and report it"
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The driver's own error inside of SQLAlchemy's, whose text holds the statement."""
+    return getattr(error, "orig", None) or error
+
+
+def _is_of_database(error: BaseException) -> bool:
+    return any(base.__module__ == "sqlalchemy.exc" for base in type(error).__mro__)

@@ -1,0 +1,110 @@
+"""What pages list of the workspace: traces, people's work, single rows; read anew when the data changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pandas as pd
+import streamlit as st
+from sqlalchemy import select
+
+from tracejury.app.session import user, workspace
+from tracejury.ingest.store import read_transaction, schema
+from tracejury.ingest.table import query_frame, trace_frame
+from tracejury.judging.labels.anchoring import at_work_blind
+from tracejury.judging.labels.label_store import error_labels, newest, reviews
+from tracejury.judging.reports.workload import workload
+from tracejury.judging.store import tables
+from tracejury.judging.store.revisions import Revision, revision
+
+
+def place() -> str:
+    """Which database: in the key of every cache beside the revision."""
+    return str(workspace().engine.url)
+
+
+def now_revision() -> Revision:
+    """The revision of the data: in the key of every cache below."""
+    with read_transaction(workspace().engine) as connection:
+        return revision(connection)
+
+
+def traces() -> pd.DataFrame:
+    """The list of traces with their summaries, in order of ingestion."""
+    return _traces(place(), now_revision())
+
+
+@st.cache_data(show_spinner=False, max_entries=2)
+def _traces(place: str, now: Revision) -> pd.DataFrame:
+    with read_transaction(workspace().engine) as connection:
+        return trace_frame(connection)
+
+
+def has_traces() -> bool:
+    """Whether there is any trace here."""
+    with read_transaction(workspace().engine) as connection:
+        return connection.scalar(select(schema.trace.c.trace_id).limit(1)) is not None
+
+
+def has_trace(trace_id: str) -> bool:
+    """Whether this trace is here: labels of one that is not wait for it."""
+    with read_transaction(workspace().engine) as connection:
+        return connection.scalar(select(schema.trace.c.trace_id).where(schema.trace.c.trace_id == trace_id)) is not None
+
+
+def blind_to_me() -> frozenset[str]:
+    """The traces that the person at the screen labels blind now: nothing that is said of them may be shown."""
+    with read_transaction(workspace().engine) as connection:
+        return at_work_blind(connection, user().name)
+
+
+def team() -> pd.DataFrame:
+    """`workload` of everyone."""
+    return _team(place(), now_revision())
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _team(place: str, now: Revision) -> pd.DataFrame:
+    with read_transaction(workspace().engine) as connection:
+        return workload(connection)
+
+
+def submitted_by(person: str) -> pd.DataFrame:
+    """trace_id, errors, minutes (missing: unknown), submitted_at of every trace that a person has submitted."""
+    review, error = tables.review, tables.error_label
+    mine = (newest(review, ("annotator", "trace_id", "occasion")), review.c.occasion == 0, review.c.annotator == person)
+    query = select(review.c.trace_id, review.c.active_ms, review.c.created_at).where(
+        *mine, review.c.status == "submitted"
+    )
+    with read_transaction(workspace().engine) as connection:
+        rows = query_frame(connection, query.order_by(review.c.created_at, review.c.trace_id))
+        made = Counter(e.trace_id for e in error_labels(connection, error.c.occasion == 0, error.c.annotator == person))
+    return pd.DataFrame(
+        {
+            "trace_id": rows["trace_id"],
+            "errors": [made[trace_id] for trace_id in rows["trace_id"]],
+            "minutes": pd.to_numeric(rows["active_ms"]) / 60_000,
+            "submitted_at": pd.to_datetime(rows["created_at"], unit="us", utc=True),
+        }
+    )
+
+
+def first_span(label_id: str | None) -> str | None:
+    """The span that an error names first, None where there is no such error."""
+    with read_transaction(workspace().engine) as connection:
+        known = error_labels(connection, tables.error_label.c.label_id == (label_id or ""))
+    return next((span for error in known for span in error.span_ids), None)
+
+
+def skip_reasons() -> pd.DataFrame:
+    """annotator, trace_id, reason of every trace that was skipped."""
+    return _skip_reasons(place(), now_revision())
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _skip_reasons(place: str, now: Revision) -> pd.DataFrame:
+    with read_transaction(workspace().engine) as connection:
+        skipped = [r for r in reviews(connection) if r.status == "skipped"]
+    return pd.DataFrame(
+        [(r.annotator, r.trace_id, r.reason) for r in skipped], columns=["annotator", "trace_id", "reason"]
+    )

@@ -1,0 +1,152 @@
+"""The view Benchmark of Agreement: success by capability and model, beside the judges' scores of the same runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+from tracejury.app import listings
+from tracejury.app.components import charts, layout
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.drilldown import chosen_point, listing, open_in_work
+from tracejury.app.components.figures import counted, plain
+from tracejury.app.datasets import open_to_me
+from tracejury.app.painting import paint
+from tracejury.app.session import link_params, workspace
+from tracejury.ingest.gsr import Run
+from tracejury.ingest.store import load, read_transaction
+from tracejury.judging.reports.benchmark_outcomes import clustered_wilson, grouped, runs_of
+from tracejury.judging.reports.benchmark_scores import (
+    beside_scores,
+    disagreements,
+    expected_and_done,
+    mean_scores,
+    run_frame,
+    score_summary,
+)
+from tracejury.judging.reports.columns import load_columns
+from tracejury.judging.store.revisions import Revision
+
+CONFIG = {"displaylogo": False, "displayModeBar": False}
+KINDS = ("As the harness counts it", "Judged runs only")
+
+
+class _Known(NamedTuple):
+    """The runs of a workspace, and each with the judges' mean scores."""
+
+    runs: list[Run]
+    frame: pd.DataFrame
+    beside: pd.DataFrame
+
+
+def benchmark_view() -> None:
+    known = _known(listings.place(), listings.now_revision())
+    if known.frame.empty:
+        st.info(
+            "No benchmark run is here yet. Ingest runs of GAIA2 (ARE or MASEval), or make some: "
+            "`tracejury gaia2 setup`, then `tracejury gaia2 run samples --model MODEL --judge-model MODEL`."
+        )
+        return
+    with st.container(border=True):
+        _rates_card(known)
+    with st.container(border=True):
+        _scores_card(known)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _known(place: str, now: Revision) -> _Known:
+    with read_transaction(workspace().engine) as connection:
+        runs = runs_of(connection)
+        cells = load_columns(connection)
+    current = cells.cells[cells.cells["judge_version"].isin(list(cells.current))]
+    frame = run_frame(runs)
+    return _Known(runs, frame, beside_scores(frame, mean_scores(current)))
+
+
+def rate_rows(runs: list[Run], *, is_judged: bool) -> pd.DataFrame:
+    """A row a capability of the runs that may be counted together: label, key, value, low, high, n, reason."""
+    rows = []
+    for key, group in grouped(one for one in runs if one.counts).items():
+        names = [
+            key[2] or "unknown model",
+            *([f"judge {key[3]}"] if key[3] else []),
+            key[0],
+            *([key[4]] if key[4] else []),
+        ]
+        for capability in [*sorted({one.group for one in group}), "all"]:
+            mine = [one.judged if is_judged else one for one in group if capability in {one.group, "all"}]
+            scored = [one for one in mine if one.score is not None]
+            low, high = clustered_wilson(scored) or (None, None)
+            rows.append(
+                {
+                    "label": f"{capability} · {', '.join(names)}",
+                    "judge_model": "/".join(key),
+                    "dimension": capability,
+                    "value": sum(one.score or 0.0 for one in scored) / len(scored) if scored else None,
+                    "low": low,
+                    "high": high,
+                    "n": len(scored),
+                    "reason": None if scored else "no run scored",
+                }
+            )
+    numbers = dict.fromkeys(("value", "low", "high"), "float64")
+    return pd.DataFrame(rows).astype(numbers)
+
+
+@st.fragment(key="card-benchmark-rates")
+def _rates_card(known: _Known) -> None:
+    layout.title(
+        "Success by capability and model",
+        "Share of runs that reached the goal, with its 95 % interval (Wilson's, for scenarios run several times). Runs "
+        "of different harnesses, models, judges and settings are never counted together.",
+    )
+    kind = st.segmented_control(
+        "Rate", KINDS, default=KINDS[0], required=True, key="benchmark-kind", label_visibility="collapsed"
+    )
+    rows = rate_rows(known.runs, is_judged=kind == KINDS[1])
+    paint("benchmark")
+    event = st.plotly_chart(
+        charts.forest(rows, metric="success rate"), key="chart-benchmark", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Success by capability and model",
+    )  # fmt: skip
+    point = chosen_point(event)
+    shown = known.frame if point is None else _behind(known, str(point[0]), str(point[1]))
+    _runs(shown, key="benchmark-rate-runs")
+
+
+def _behind(known: _Known, key: str, capability: str) -> pd.DataFrame:
+    ids = {one.trace_id for one in known.runs if "/".join(one.key) == key and capability in {one.group, "all"}}
+    return known.frame[known.frame["trace_id"].isin(ids)]
+
+
+@st.fragment(key="card-benchmark-scores")
+def _scores_card(known: _Known) -> None:
+    layout.title(
+        "Beside the judges' scores",
+        "Mean score (0 to 3) over dimensions and repeats, of runs that the benchmark passed and of those it failed.",
+    )
+    if known.beside.empty:
+        st.caption("No judge has scored a benchmark run yet: tracejury judge, or gaia2 run --then-judge checks.")
+        return
+    data_table(score_summary(known.beside), key="benchmark-scores")
+    apart = open_to_me(disagreements(known.beside))
+    layout.title(
+        counted(len(apart), "disagreement"), "Succeeded with a mean score of 1 or less, or failed with 2 or more."
+    )
+    _runs(apart, key="benchmark-apart")
+
+
+def _runs(rows: pd.DataFrame, *, key: str) -> None:
+    """The runs, the way from one to its trace, and what was expected of it."""
+    row = listing(open_to_me(rows), key=key)
+    if row is None:
+        return
+    trace_id = str(row["trace_id"])
+    open_in_work(link_params(trace=trace_id), key=f"{key}-open")
+    with read_transaction(workspace().engine) as connection:
+        trace = load(connection, trace_id, with_logs=False)
+    if trace.expected_events:
+        st.caption(plain(f"What {trace_id} was expected to do, and what the agent did"))
+        data_table(expected_and_done(trace), key=f"{key}-expected")

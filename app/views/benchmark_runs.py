@@ -1,0 +1,89 @@
+"""Benchmark runs on the Runs page: a row a run, the span table of one growing while it runs, and Stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pandas as pd
+import streamlit as st
+
+from tracejury.app.components import layout
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.figures import counted, plain
+from tracejury.app.session import workspace
+from tracejury.ingest.table import span_frame
+from tracejury.judging.gaia2.folders import RunState, request_stop, run_states
+from tracejury.judging.gaia2.live import last_words, live_trace
+
+REFRESH_S = 2.0
+SPANS = ("seq", "kind", "name", "status", "turn", "step", "output")
+MOST_TEXT = 200
+
+
+def benchmark_card() -> None:
+    """The card of benchmark runs; nothing where none was started here."""
+    states = run_states(workspace().home)
+    if states:
+        is_open = any(one.status == "running" for one in states)
+        st.fragment(_card, key="card-benchmark", run_every=REFRESH_S if is_open else None)()
+
+
+def _card() -> None:
+    states = run_states(workspace().home)
+    running = [one for one in states if one.status == "running"]
+    with st.container(border=True):
+        layout.title(counted(len(states), "benchmark run"), f"{len(running)} under way. Newest first.")
+        row = data_table(_table(states), most=6, key="benchmark-runs", is_chosen=True)
+        if running:
+            st.button("Stop all", key="stop-all", icon=":material/stop:", on_click=_stop, args=(running,))
+        if row is not None and row < len(states):
+            _one(states[row])
+
+
+def _table(states: Sequence[RunState]) -> pd.DataFrame:
+    """A row a run: where it stands, on the simulated clock too."""
+    return pd.DataFrame(
+        [
+            {
+                "scenario": one.scenario,
+                "capability": one.capability,
+                "model": one.model,
+                "repeat": one.repeat,
+                "status": one.status.replace("_", " "),
+                "turn": one.turn,
+                "step": one.step,
+                "simulated time": _clock(one.clock),
+                "tokens": one.tokens,
+                "cost_usd": one.cost_usd,
+                "last tool": one.last_tool or "",
+            }
+            for one in states
+        ]
+    ).astype({"turn": "Int64", "step": "Int64", "tokens": "Int64", "cost_usd": "float64"})
+
+
+def _clock(seconds: float | None) -> str:
+    return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _one(state: RunState) -> None:
+    """One run: its spans so far, its last words where its process is gone, and Stop while it runs."""
+    layout.title(state.trace_id, state.message or "")
+    if state.status == "running":
+        st.button("Stop", key="stop-one", icon=":material/stop:", on_click=_stop, args=([state],))
+    if state.status == "gone":
+        st.warning("The process of this run is gone. `tracejury gaia2 run` with the same settings stores what it left.")
+        st.code(plain(last_words(state.folder)) or "no words", language=None)
+    trace = live_trace(state.folder)
+    if trace is None:
+        st.caption("No step yet.")
+        return
+    frame = span_frame([trace])[list(SPANS)]
+    frame["output"] = frame["output"].astype("string").str.slice(0, MOST_TEXT)
+    data_table(frame, most=12, key="benchmark-spans")
+
+
+def _stop(states: Sequence[RunState]) -> None:
+    for one in states:
+        request_stop(one.folder)

@@ -1,0 +1,370 @@
+"""Runs scenarios of GAIA2: which are still to do, each in its process, each in the workspace as soon as it ends."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from sqlalchemy import Engine, select
+
+from tracejury.ingest.batch import ingest
+from tracejury.ingest.formats.gaia2.values import mapping, number, text
+from tracejury.ingest.gsr import STATUSES, Run, RunStatus
+from tracejury.ingest.parse import parse_json
+from tracejury.ingest.store import read_transaction, schema
+from tracejury.ingest.trace import Json
+from tracejury.judging.gaia2.answers import Answerer, Chat, Spending, model_label
+from tracejury.judging.gaia2.environment import AreEnvironment, Gaia2Error
+from tracejury.judging.gaia2.folders import (
+    OUTPUT,
+    STOP,
+    TRACE,
+    held,
+    is_done,
+    read_state,
+    run_folder,
+    run_name,
+    write_state,
+)
+from tracejury.judging.gaia2.live import last_words, partial_export
+from tracejury.judging.gaia2.process import Ended, WorkerProcess
+from tracejury.judging.gaia2.scenarios import Scenario
+from tracejury.judging.gaia2.settings import RunSettings
+from tracejury.judging.judges.model import Prices
+from tracejury.judging.reports.benchmark_outcomes import runs_of
+
+TO_DO_AGAIN = frozenset({"stopped"})
+"""Statuses of runs that a next start takes up by itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """One run to make: a scenario, a repeat from 1, and the attempt from 1."""
+
+    scenario: Scenario
+    repeat: int
+    attempt: int
+    settings: RunSettings
+
+    @property
+    def name(self) -> str:
+        return run_name(self.settings.hash, self.scenario.scenario_id, self.repeat, self.attempt)
+
+    def folder(self, home: Path) -> Path:
+        one = self.scenario
+        return run_folder(home, self.settings.hash, one.capability, one.scenario_id, self.repeat, self.attempt)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """The models of a benchmark: each gives a chat for one run. Prices are for the budget."""
+
+    agent: Callable[[], Chat]
+    judge: Callable[[], Chat] | None
+    prices: Prices | None = None
+    judge_prices: Prices | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Done:
+    """What came of one run, as the workspace has it."""
+
+    cell: Cell
+    run: Run
+    tokens: int
+    cost_usd: float | None
+    seconds: float
+    message: str | None
+
+
+def plan(
+    home: Path, scenarios: Sequence[Scenario], settings: RunSettings, *, repeats: int, again: Sequence[str] = ()
+) -> list[Cell]:
+    """The runs still to make, repeat by repeat: those never made, those stopped, and those whose status is in `again`.
+
+    Raises ValueError for a status that no run has.
+    """
+    unknown = [name for name in again if name not in STATUSES]
+    if unknown:
+        raise ValueError(f"no run ends as {unknown[0]!r}. Try: {', '.join(STATUSES)}")
+    wanted = TO_DO_AGAIN | set(again)
+    cells = (
+        _next_attempt(home, Cell(scenario=one, repeat=repeat, attempt=1, settings=settings), wanted)
+        for repeat in range(1, repeats + 1)
+        for one in scenarios
+    )
+    return [cell for cell in cells if cell is not None]
+
+
+def _next_attempt(home: Path, cell: Cell, wanted: frozenset[str]) -> Cell | None:
+    while is_done(cell.folder(home)):
+        state = read_state(cell.folder(home))
+        later = replace(cell, attempt=cell.attempt + 1)
+        if not is_done(later.folder(home)) and (state is None or state.status not in wanted):
+            return None
+        cell = later
+    return cell
+
+
+@dataclass(kw_only=True)
+class Benchmark:
+    """Makes runs, `workers` at a time. `stop` ends those under way, with their partial traces."""
+
+    home: Path
+    engine: Engine
+    environment: AreEnvironment
+    models: Models
+    spending: Spending = field(default_factory=Spending)
+    on_done: Callable[[Done], None] = lambda done: None
+    then: Callable[[str], object] | None = None
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _storing: threading.Lock = field(default_factory=threading.Lock)
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self, cells: Sequence[Cell], *, workers: int) -> list[Done]:
+        """Make these runs. One that another process works on is left to it."""
+        with ThreadPoolExecutor(workers, thread_name_prefix="gaia2") as pool:
+            made = pool.map(self._make, cells)
+            return [done for done in made if done is not None]
+
+    def _make(self, cell: Cell) -> Done | None:
+        if self._stopping.is_set():
+            return None
+        folder = cell.folder(self.home)
+        with held(folder) as is_mine:
+            if not is_mine or is_done(folder):
+                return None
+            leftover = _leftover(folder)
+            (folder / STOP).unlink(missing_ok=True)
+            answerer = self._answerer(cell)
+            ended = leftover or self._work(cell, folder, answerer)
+            done = self._store(cell, folder, ended, answerer)
+        self.on_done(done)
+        if leftover is not None and done.run.status in TO_DO_AGAIN:  # what a killed start left is stored; now make it
+            return self._make(replace(cell, attempt=cell.attempt + 1))
+        return done
+
+    def _answerer(self, cell: Cell) -> Answerer:
+        models, settings = self.models, cell.settings
+        return Answerer(
+            agent=models.agent(),
+            judge=None if models.judge is None else models.judge(),
+            parameters=settings.parameters(cell.scenario.scenario_id, cell.repeat),
+            prices=models.prices,
+            judge_prices=models.judge_prices,
+            spending=self.spending,
+        )
+
+    def _work(self, cell: Cell, folder: Path, answerer: Answerer) -> Ended:
+        worker = WorkerProcess(self.environment.python, _job(cell, folder), answerer)
+
+        def look() -> None:
+            told: dict[str, Json] = {"tokens": answerer.tokens, "cost_usd": answerer.cost_usd, "pid": worker.pid}
+            state = {**_state_of(cell), "status": "running", **worker.state, **told}
+            if state != latest_state:
+                latest_state.clear()
+                latest_state.update(state)
+                write_state(folder, state)
+
+        latest_state: dict[str, Json] = {}
+        stopping = lambda: self._stopping.is_set() or (folder / STOP).exists()  # noqa: E731
+        return worker.wait(cell.settings.time_limit_s, stopping, look)
+
+    def _store(self, cell: Cell, folder: Path, ended: Ended, answerer: Answerer) -> Done:
+        """Write what came of the run and take it into the workspace; `state.json` and `output.jsonl` last."""
+        _save_partial_trace(cell, folder, ended)
+        trace = folder / TRACE
+        trace.mkdir(exist_ok=True)
+        if not (trace / OUTPUT).exists():  # else a start that was killed wrote it, and may have stored it
+            line = _output_line(cell, folder, ended, answerer)
+            (folder / f"{OUTPUT}.part").write_text(json.dumps(line) + "\n", encoding="utf-8")
+            (folder / f"{OUTPUT}.part").replace(trace / OUTPUT)
+        with self._storing:
+            report = ingest(self.engine, [trace])
+            if report.rejected:
+                first = report.rejected[0]
+                raise Gaia2Error(f"the run {cell.name} cannot be stored: {first.file}: {first.reason}")
+            run = self._run_of(cell.name)
+            if self.then is not None and self._has_steps(cell.name):
+                self.then(cell.name)
+        message = _message(ended, answerer)
+        told: dict[str, Json] = {
+            "status": run.status,
+            "tokens": answerer.tokens,
+            "cost_usd": answerer.cost_usd,
+            "seconds": ended.seconds,
+            "message": message,
+        }
+        stands = {name: (ended.result or {}).get(name) for name in ("turn", "step", "clock", "last_tool")}
+        write_state(folder, {**_state_of(cell), **stands, **told})
+        cost = answerer.cost_usd if answerer.prices is not None or answerer.cost_usd else None
+        return Done(cell=cell, run=run, tokens=answerer.tokens, cost_usd=cost, seconds=ended.seconds, message=message)
+
+    def _run_of(self, trace_id: str) -> Run:
+        with read_transaction(self.engine) as connection:
+            return next(run for run in runs_of(connection, trace_id=trace_id))
+
+    def _has_steps(self, trace_id: str) -> bool:
+        with read_transaction(self.engine) as connection:
+            spans = connection.scalar(select(schema.trace.c.spans).where(schema.trace.c.trace_id == trace_id))
+        return (spans or 0) > 1
+
+
+def _leftover(folder: Path) -> Ended | None:
+    """The end of a run whose process and ours were both gone before it was stored; None where it never began."""
+    if not (folder / "job.json").exists():
+        return None
+    result = folder / "result.json"
+    told = mapping(parse_json(result.read_bytes())) if result.exists() else None
+    return Ended(
+        how="ended" if told else "stopped",
+        result=told,
+        seconds=number((told or {}).get("seconds")) or 0.0,
+        log=last_words(folder),
+    )
+
+
+def _job(cell: Cell, folder: Path) -> dict[str, Json]:
+    settings, scenario = cell.settings, folder / "scenario.json"
+    scenario.write_text(cell.scenario.text, encoding="utf-8")
+    return {
+        "folder": str(folder.resolve()),
+        "scenario": str(scenario.resolve()),
+        "name": cell.name,
+        "repeat": cell.repeat,
+        "capability": cell.scenario.capability,
+        "model": model_label(settings.model),
+        "judge_model": None if settings.judge_model is None else model_label(settings.judge_model),
+        "max_iterations": settings.max_iterations,
+        "duration": settings.duration_s,
+        "time": settings.time,
+        "oracle": settings.oracle,
+        "noise": settings.noise,
+        "agent_to_agent": settings.agent_to_agent,
+    }
+
+
+def _state_of(cell: Cell) -> dict[str, Json]:
+    return {
+        "trace_id": cell.name,
+        "scenario": cell.scenario.scenario_id,
+        "capability": cell.scenario.capability,
+        "model": model_label(cell.settings.model),
+        "repeat": cell.repeat,
+        "attempt": cell.attempt,
+    }
+
+
+# What came of a run -----------------------------------------------------------------------------------------------
+
+
+def _own_status(ended: Ended, settings: RunSettings, *, began: bool) -> RunStatus | None:
+    """The status where it is ours to say; None where ARE's own result says it. `began`: the log holds an entry."""
+    result = ended.result or {}
+    if ended.how == "time_limit":
+        return "timeout"
+    if ended.how == "stopped":
+        return "stopped"
+    if ended.how == "died" or ended.result is None:
+        return "stopped" if began else "setup_failed"
+    own = result.get("run_status")
+    if own in STATUSES:
+        return own
+    if settings.oracle:
+        return "oracle"
+    if result.get("rationale") == "Exception":
+        return "judge_failed"
+    if result.get("exception_type") is not None:
+        return "agent_raised"
+    return "no_judge" if result.get("success") is None else None
+
+
+def _output_line(cell: Cell, folder: Path, ended: Ended, answerer: Answerer) -> dict[str, Json]:
+    """The run in the form of ARE's `output.jsonl`, with what is ours beside it."""
+    live = folder / "live.jsonl"
+    status = _own_status(ended, cell.settings, began=live.exists() and live.stat().st_size > 0)
+    result = ended.result or {}
+    score, are_status = _as_are(status, result)
+    has_trace = any((folder / TRACE / form / f"{cell.name}.json").exists() for form in ("hf", "gui"))
+    judge = cell.settings.judge_model
+    config: dict[str, Json] = {
+        "model": model_label(cell.settings.model),
+        "agent": None if cell.settings.oracle else "default",
+        "judge_engine_config": None if judge is None else {"model_name": model_label(judge)},
+    }
+    metadata: dict[str, Json] = {
+        "scenario_id": cell.scenario.scenario_id,
+        "run_number": cell.repeat,
+        "status": are_status,
+        "has_exception": status in {"timeout", "agent_raised", "setup_failed", "stopped", "judge_failed"},
+        "exception_type": "ScenarioTimeoutError" if status == "timeout" else result.get("exception_type"),
+        "exception_message": _message(ended, answerer),
+        "rationale": "Exception" if status == "judge_failed" else result.get("rationale"),
+        "config": cell.scenario.capability,
+        "phase_name": cell.settings.phase,
+        "run_id": cell.name,
+        "run_status": status,
+        "settings": cell.settings.hash,
+        "attempt": cell.attempt,
+        "run_config": json.dumps(config),
+        "temperature": cell.settings.temperature,
+        "max_tokens": cell.settings.max_tokens,
+        "seed": cell.settings.parameters(cell.scenario.scenario_id, cell.repeat).get("seed"),
+        "tokens": answerer.tokens or None,
+        "judge_tokens": answerer.judge_tokens or None,
+        "cost_usd": answerer.cost_usd or None,
+        "wall_s": round(ended.seconds, 3),
+        "model_errors": [*answerer.errors[-3:]],
+        "parameters_refused": [*sorted(answerer.dropped)],
+        "judge_parameters_refused": [*sorted(answerer.judge_dropped)],
+    }
+    return {
+        "task_id": cell.scenario.scenario_id,
+        "trace_id": f"hf/{cell.name}.json" if has_trace else None,
+        "score": score,
+        "metadata": {name: value for name, value in metadata.items() if value not in (None, [])},
+    }
+
+
+def _as_are(status: RunStatus | None, result: dict[str, Json]) -> tuple[float | None, str]:
+    """The score and the status that ARE's own benchmark writes for such a run."""
+    if status in {"timeout", "judge_failed", "agent_raised"}:
+        return 0.0, "failed"
+    if status in {"stopped", "setup_failed", "environment_error"}:
+        return None, "exception"
+    if status == "no_judge":
+        return None, "no_validation"
+    return (1.0, "success") if result.get("success") is True else (0.0, "failed")
+
+
+def _message(ended: Ended, answerer: Answerer) -> str | None:
+    """The cause in a line: our limit, the exception, or the errors of the model."""
+    if ended.how == "time_limit":
+        return f"ended at its time limit after {ended.seconds:,.0f} s"
+    told = text((ended.result or {}).get("exception_message"))
+    if ended.how == "died":
+        return (
+            f"the process of the run ended without a result: {ended.log.splitlines()[-1] if ended.log else 'no words'}"
+        )
+    if told is None and ended.result is not None and answerer.errors:
+        return f"{len(answerer.errors)} of {answerer.calls} calls of the model failed: {answerer.errors[-1]}"
+    return told
+
+
+def _save_partial_trace(cell: Cell, folder: Path, ended: Ended) -> None:
+    """Where the worker could not write its trace, make one of the live log: the scenario with the log of its run."""
+    live, gui = folder / "live.jsonl", folder / TRACE / "gui" / f"{cell.name}.json"
+    if gui.exists() or not live.exists() or not (lines := live.read_bytes().splitlines()):
+        return
+    export = partial_export(mapping(parse_json(cell.scenario.text.encode())), _job(cell, folder), lines)
+    gui.parent.mkdir(parents=True, exist_ok=True)
+    gui.write_text(json.dumps(export), encoding="utf-8")
+
+
+__all__ = ["Benchmark", "Cell", "Done", "Models", "plan"]

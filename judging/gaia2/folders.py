@@ -1,0 +1,139 @@
+"""The folders of runs: where each run keeps what it needs, where it stands, and what came of it.
+
+`<home>/gaia2/runs/<settings>/<capability>/<scenario>/run_<repeat>[_again_<n>]/` holds the job, the live log and
+`trace/`, which is what the workspace takes, `trace/output.jsonl` last. `state.json` says where a run stands, and that
+it has ended once the workspace has it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracejury.ingest.formats.gaia2.values import mapping, name_part, number, text, whole, word
+from tracejury.ingest.parse import parse_json
+from tracejury.ingest.trace import IngestError, Json
+
+STATE = "state.json"
+TRACE = "trace"
+OUTPUT = "output.jsonl"
+STOP = "stop"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunState:
+    """Where a run stands. `status` is `running`, `gone` (its process ended without a word) or how it ended."""
+
+    folder: Path
+    trace_id: str
+    scenario: str
+    capability: str
+    model: str
+    repeat: int
+    attempt: int
+    status: str
+    turn: int | None = None
+    step: int | None = None
+    clock: float | None = None
+    last_tool: str | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+    message: str | None = None
+
+
+def runs_folder(home: Path) -> Path:
+    return home / "gaia2" / "runs"
+
+
+def run_folder(home: Path, settings: str, capability: str, scenario_id: str, repeat: int, attempt: int) -> Path:
+    place = runs_folder(home) / settings / (name_part(capability) or "unknown") / (name_part(scenario_id) or "scenario")
+    return place / (f"run_{repeat}" if attempt == 1 else f"run_{repeat}_again_{attempt - 1}")
+
+
+def run_name(settings: str, scenario_id: str, repeat: int, attempt: int) -> str:
+    """The trace id of a run, which its files bear."""
+    again = "" if attempt == 1 else f"_again_{attempt - 1}"
+    return f"{name_part(scenario_id) or 'scenario'}_run_{repeat}{again}_{settings}"
+
+
+def write_state(folder: Path, state: Mapping[str, Json]) -> None:
+    unfinished = folder / f"{STATE}.part"
+    unfinished.write_text(json.dumps({**state, "written_at": time.time()}), encoding="utf-8")
+    unfinished.replace(folder / STATE)
+
+
+def run_states(home: Path) -> list[RunState]:
+    """Every run that was started here, the latest first."""
+    files = sorted(runs_folder(home).rglob(STATE), key=lambda file: file.stat().st_mtime, reverse=True)
+    return [state for file in files if (state := read_state(file.parent)) is not None]
+
+
+def read_state(folder: Path) -> RunState | None:
+    """Where the run of a folder stands; None where it never began."""
+    told = _json_of(folder / STATE)
+    if not told:
+        return None
+    status = word(told.get("status")) or "running"
+    if status == "running" and not is_held(folder):
+        status = "gone"
+    return RunState(
+        folder=folder,
+        trace_id=text(told.get("trace_id")) or folder.name,
+        scenario=text(told.get("scenario")) or "",
+        capability=text(told.get("capability")) or "",
+        model=text(told.get("model")) or "",
+        repeat=whole(told.get("repeat")) or 0,
+        attempt=whole(told.get("attempt")) or 1,
+        status=status,
+        turn=whole(told.get("turn")),
+        step=whole(told.get("step")),
+        clock=number(told.get("clock")),
+        last_tool=word(told.get("last_tool")),
+        tokens=whole(told.get("tokens")),
+        cost_usd=number(told.get("cost_usd")),
+        seconds=number(told.get("seconds")),
+        message=word(told.get("message")),
+    )
+
+
+def is_done(folder: Path) -> bool:
+    """Whether the run has ended and is in the workspace: the state says so after both."""
+    status = _json_of(folder / STATE).get("status")
+    return (folder / TRACE / OUTPUT).exists() and status not in {None, "running"}
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[bool]:
+    """Hold the folder as the one process that works on its run; False where another does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process works on the run now."""
+    with held(folder) as free:
+        return not free
+
+
+def request_stop(folder: Path) -> None:
+    """Ask the process that works on a run to end it."""
+    (folder / STOP).touch()
+
+
+def _json_of(file: Path) -> dict[str, Json]:
+    try:
+        return mapping(parse_json(file.read_bytes())) if file.exists() else {}
+    except (OSError, IngestError):
+        return {}

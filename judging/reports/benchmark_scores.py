@@ -1,0 +1,96 @@
+"""Benchmark runs beside the judges' scores of the same runs: means, and where the two disagree; what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tracejury.ingest.gsr import Run
+from tracejury.ingest.trace import Json, Trace
+
+LOW, HIGH = 1.0, 2.0
+"""A mean score at most `LOW` is low, one of at least `HIGH` is high (of 0 to 3)."""
+RUN_KEY = ("harness", "agent_model", "judge_model", "capability")
+
+
+def run_frame(runs: Sequence[Run]) -> pd.DataFrame:
+    """A row a run that counts: what it was run with, status, score (of the harness) and verdict (of a judge)."""
+    counted = [one for one in runs if one.counts]
+    models = [(one.harness, one.agent_model or "", one.judge_model or "", one.group) for one in counted]
+    rows = [
+        (one.trace_id, *model, one.scenario, one.repeat, one.status, one.score, one.verdict)
+        for one, model in zip(counted, models, strict=True)
+    ]
+    columns = ["trace_id", *RUN_KEY, "scenario", "repeat", "status", "score", "verdict"]
+    return pd.DataFrame(rows, columns=columns).astype({"repeat": "Int64", "score": "float64", "verdict": "float64"})
+
+
+def mean_scores(cells: pd.DataFrame) -> pd.DataFrame:
+    """The mean score (0 to 3) of each trace by each judge model (`scorer`), over dimensions and repeats.
+
+    `cells` are finished cells, the newest of each last: trace_id, judge, system, repeat, score.
+    """
+    newest = cells.drop_duplicates(["judge_model", "dimension", "trace_id", "repeat"], keep="last")
+    scored = newest[newest["score"].notna()]
+    by = scored.groupby(["trace_id", "judge_model"], sort=False)["score"]
+    means = by.agg(mean_score="mean", scores="count").reset_index()
+    return means.rename(columns={"judge_model": "scorer"})
+
+
+def beside_scores(runs: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
+    """A row a run and a judge model that scored it."""
+    return runs.merge(means, on="trace_id", how="inner")
+
+
+def score_summary(beside: pd.DataFrame) -> pd.DataFrame:
+    """By runs counted together and judge model: mean score of runs that succeeded and that failed, each with its n."""
+    decided = beside[beside["verdict"].notna()]
+    rows = []
+    for key, group in decided.groupby([*RUN_KEY, "scorer"], sort=True):
+        row = dict(zip([*RUN_KEY, "scorer"], key, strict=True))
+        for name, part in (("succeeded", group[group["verdict"] == 1]), ("failed", group[group["verdict"] == 0])):
+            row[f"{name}_runs"] = len(part)
+            row[f"{name}_mean_score"] = part["mean_score"].mean() if len(part) else float("nan")
+        rows.append(row)
+    columns = [*RUN_KEY, "scorer", "succeeded_runs", "succeeded_mean_score", "failed_runs", "failed_mean_score"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def disagreements(beside: pd.DataFrame) -> pd.DataFrame:
+    """The runs where the benchmark and a judge disagree: succeeded with a low mean score, or failed with a high one."""
+    low = (beside["verdict"] == 1) & (beside["mean_score"] <= LOW)
+    high = (beside["verdict"] == 0) & (beside["mean_score"] >= HIGH)
+    found = beside[low | high].copy()
+    found["why"] = ["succeeded, low score" if one == 1 else "failed, high score" for one in found["verdict"]]
+    columns = ["trace_id", "capability", "agent_model", "scenario", "repeat", "scorer", "why", "mean_score", "scores"]
+    return found[columns].sort_values(["why", "mean_score"], kind="stable").reset_index(drop=True)
+
+
+def expected_and_done(trace: Trace) -> pd.DataFrame:
+    """What the scenario expected of the agent, in order, beside the call that the judge matched with it.
+
+    `matched` is yes, or unknown: a file names what was matched, never what was not. Below stand the calls of the
+    agent that nothing expected names.
+    """
+    done = {str(span.attributes.get("oracle_match")): span for span in trace.spans if span.kind == "TOOL"}
+    rows: list[dict[str, Json]] = []
+    for event in trace.expected_events:
+        span = done.get(event.event_id)
+        is_matched = event.matched is True or span is not None
+        rows.append(
+            {
+                "turn": event.turn,
+                "expected": "__".join(part for part in (event.app, event.function) if part),
+                "matched": "yes" if is_matched else "unknown",
+                "call": None if span is None else span.tool_name,
+                "step": None if span is None else span.step,
+            }
+        )
+    rows += [
+        {"turn": span.turn, "expected": "", "matched": "", "call": span.tool_name, "step": span.step}
+        for span in trace.spans
+        if span.kind == "TOOL" and "oracle_match" not in span.attributes and not span.attributes.get("nested")
+    ]
+    frame = pd.DataFrame(rows, columns=["turn", "expected", "matched", "call", "step"])
+    return frame.astype({"turn": "Int64", "step": "Int64"})

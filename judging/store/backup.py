@@ -1,0 +1,150 @@
+"""Copies of the database while people work, and a copy put back in its place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, Engine
+
+from tracejury.judging.store.workspace import Workspace, WorkspaceError, database_file, migrate, open_workspace
+
+FOLDER = "backups"
+
+
+def back_up(engine: Engine, file: Path) -> None:
+    """Write the whole database to `file`, as it is at one moment. Raises `WorkspaceError`; nothing half is left."""
+    with _whole_or_not_at_all(file) as partial:
+        if engine.dialect.name == "sqlite":
+            _copy(engine, partial)
+        else:
+            _run(["pg_dump", "--format=custom", f"--file={partial}"], engine.url)
+
+
+def back_up_first(workspace: Workspace, reason: str) -> Path:
+    """Back up into the workspace's own folder, before something is taken away; the file."""
+    folder = workspace.home / FOLDER
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise WorkspaceError(
+            f"cannot make the folder {folder}: {error.strerror}. Try: free it or its rights"
+        ) from error
+    suffix = "db" if workspace.engine.dialect.name == "sqlite" else "dump"
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    number = len(list(folder.glob(f"tracejury-{stamp}-*")))
+    file = folder / f"tracejury-{stamp}-{number}-{reason}.{suffix}"
+    back_up(workspace.engine, file)
+    return file
+
+
+def restore(workspace: Workspace, file: Path) -> None:
+    """Put a backup in the place of everything that the database holds, and bring it up to date.
+
+    Raises `WorkspaceError` for a file that is no backup of Tracejury; the database is then as it was.
+    """
+    engine = workspace.engine
+    if engine.dialect.name == "sqlite":
+        _check_sqlite(file)
+        engine.dispose()
+        with closing(sqlite3.connect(file)) as source, closing(_raw(engine)) as target:
+            source.backup(target)
+    else:
+        options = ["--clean", "--if-exists", "--single-transaction", "--no-owner", "--exit-on-error"]
+        _run(["pg_restore", *options, f"--dbname={engine.url.database}", str(file)], engine.url)
+    engine.dispose()
+    migrate(engine)
+
+
+def set_damaged_aside(home: Path | str | None) -> Path | None:
+    """Move a SQLite database that cannot be opened into the folder of backups; where it is now, None of a good one."""
+    try:
+        open_workspace(home).engine.dispose()
+    except WorkspaceError:
+        file = database_file(home)
+        if file is None or not file.is_file():
+            raise
+        folder = file.parent / FOLDER
+        folder.mkdir(exist_ok=True)
+        aside = folder / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-damaged.db"
+        for suffix in ("", "-wal", "-shm"):
+            part = file.with_name(file.name + suffix)
+            if part.exists():
+                part.replace(aside.with_name(aside.name + suffix))
+        return aside
+    return None
+
+
+@contextmanager
+def _whole_or_not_at_all(file: Path) -> Iterator[Path]:
+    """A new file beside `file`, readable by its owner alone, that takes its name once it is complete."""
+    try:
+        number, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+        os.close(number)
+    except OSError as error:
+        raise WorkspaceError(f"cannot write {file}: {error.strerror}. Try: another folder") from error
+    partial = Path(name)
+    try:
+        yield partial
+        partial.replace(file)
+    except (OSError, sqlite3.Error) as error:
+        raise WorkspaceError(f"cannot write the backup {file}: {error}. Try: free space, or another folder") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _copy(engine: Engine, file: Path) -> None:
+    """Copy an SQLite database while others read and write it, into one file without a log beside it, and check it."""
+    with closing(_raw(engine)) as source, closing(sqlite3.connect(file)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode=DELETE")
+        answer = target.execute("PRAGMA quick_check").fetchone()
+    if answer is None or answer[0] != "ok":
+        raise sqlite3.DatabaseError(f"the copy is damaged: {answer}")
+
+
+def _raw(engine: Engine) -> sqlite3.Connection:
+    return sqlite3.connect(engine.url.database or "", timeout=30)
+
+
+def _check_sqlite(file: Path) -> None:
+    """Raise unless the file is a whole database of Tracejury."""
+    try:
+        with closing(sqlite3.connect(file.resolve().as_uri() + "?mode=ro", uri=True)) as connection:
+            connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        raise WorkspaceError(f"{file} is no backup of Tracejury: {error}. Try: another file") from error
+    if state != "ok":
+        raise WorkspaceError(f"the backup {file} is damaged: {state}. Try: an earlier one")
+
+
+def _run(command: Sequence[str], url: URL) -> None:
+    """Run a program of PostgreSQL on this database; the password goes by the environment, never by an argument."""
+    program = shutil.which(command[0])
+    if program is None:
+        raise WorkspaceError(f"the program {command[0]} is not installed. Try: install PostgreSQL's client programs")
+    done = subprocess.run(
+        [program, *command[1:]], env=os.environ | _libpq(url), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise WorkspaceError(
+            f"{command[0]} failed: {done.stderr.strip()[:500]}. Try: check the database and its rights"
+        )
+
+
+def _libpq(url: URL) -> dict[str, str]:
+    """Where the database is, as PostgreSQL's programs read it from the environment."""
+    host = url.host or url.query.get("host")
+    parts = {
+        "PGHOST": host, "PGPORT": url.port, "PGUSER": url.username, "PGPASSWORD": url.password,
+        "PGDATABASE": url.database,
+    }  # fmt: skip
+    return {name: str(part) for name, part in parts.items() if part}
