@@ -121,8 +121,10 @@ def _cells(connection: Connection) -> pd.DataFrame:
     found = _frame(connection, query, columns)
     modes = dict(connection.execute(select(version.c.judge_version, version.c.mode)).all())
     names = version_names(connection)
-    found["dimension"] = found["judge_version"].map({key: name.dimension for key, name in names.items()})
-    found.insert(4, "judge_model", found["judge_version"].map({key: name.judge_model for key, name in names.items()}))
+    versions = found["judge_version"]  # without rows `map` makes floats
+    found["dimension"] = versions.map({key: name.dimension for key, name in names.items()}).astype("str")
+    judge_models = versions.map({key: name.judge_model for key, name in names.items()}).astype("str")
+    found.insert(4, "judge_model", judge_models)
     found["reports_errors"] = found["judge_version"].map(modes) != SCORES_ONLY
     return found.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
 
