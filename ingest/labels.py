@@ -425,8 +425,9 @@ def _whole_answer(text: str) -> tuple[dict[str, Json], tuple[str, ...]]:
     except IngestError as error:
         first = error
     else:
-        if isinstance(document.value, dict) and isinstance(document.value.get("errors"), list):
-            return document.value, document.warnings
+        value, wrapped = _unwrapped(document.value)
+        if isinstance(value, dict) and isinstance(value.get("errors"), list):
+            return value, (*document.warnings, *wrapped)
         raise IngestError("JSON without a list of errors")
     found = [*_fenced(text), *_bare(text)] if "{" in text else []
     if not found:
@@ -442,6 +443,13 @@ def _whole_answer(text: str) -> tuple[dict[str, Json], tuple[str, ...]]:
     if around:
         warnings.append(f"text_around: {len(around)} characters before the answer")
     return value, tuple(warnings)
+
+
+def _unwrapped(value: Json) -> tuple[Json, tuple[str, ...]]:
+    """The answer within a list of one, as TRAIL's published scorer reads it from its first brace on."""
+    if isinstance(value, list) and len(value) == 1:
+        return value[0], ("wrapped_answer: the answer is a list of one object",)
+    return value, ()
 
 
 _Answer = tuple[int, int, dict[str, Json]]

@@ -13,10 +13,11 @@ from sqlalchemy import Connection
 from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.compare import comparable_sides, why_incomparable
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
 from tracejury.judging.reports.arms import arm_pairs, read_arm
-from tracejury.judging.reports.benchmark_outcomes import outcome_tables
+from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES, outcome_tables
 from tracejury.judging.reports.export import (
     facts_of,
     inputs_of,
@@ -48,6 +49,10 @@ def report(
     settings = {key: options[key] for key in ("missing", "draws", "seed") if options[key] is not None}
     try:
         outcomes = {} if from_csv else _outcomes(home)
+        empty = [table.name for table in OUTCOME_TABLES if table.name in names and table.name not in outcomes]
+        if empty:
+            where = from_csv or "the workspace"
+            raise ValueError(f"{empty[0]} has no data: no run in {where} has an outcome. Try: ingest GAIA2 runs")
         inputs, manifest = (
             _from_csv(from_csv, options, settings, names)
             if from_csv
@@ -103,10 +108,14 @@ def _compared(
         filters = _filters(connection, options, settings)
         left, right = (arm_pairs(connection, filters, read_arm(text)) for text in options["sides"])
     asked = [name for name in COMPARED if name in names or not names]
+    reason = why_incomparable(left.error_pairs, right.error_pairs)
+    if reason is not None:
+        say(f"{' and '.join(options['sides'])}: {reason}")
+    error_pairs, other_error_pairs = comparable_sides(left.error_pairs, right.error_pairs)
     inputs = Inputs(
-        error_pairs=left.error_pairs,
+        error_pairs=error_pairs,
         score_pairs=left.score_pairs,
-        other_error_pairs=right.error_pairs,
+        other_error_pairs=other_error_pairs,
         other_score_pairs=right.score_pairs,
         **settings,
     )

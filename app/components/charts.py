@@ -36,7 +36,9 @@ KIND_COLORS: Final = {"caught": SKY, "localized": BLUE}
 LEVELS: Final = (("missed", GREY), ("caught", SKY), ("localized", BLUE))
 SCORE_COLORS: Final = (VERMILLION, ORANGE, SKY, BLUE)
 SIDE_COLORS: Final = {"annotator": ORANGE, "judge": BLUE}
-MATCH_COLORS: Final = {"localized": BLUE, "caught": SKY, "missed": GREY, "unmatched": VERMILLION}
+MATCH_COLORS: Final = {
+    "localized": BLUE, "caught": SKY, "missed": GREY, "unmatched": VERMILLION, "not proposed yet": PURPLE,
+}  # fmt: skip
 LANES_HEIGHT = 170  # pixels, of the timeline of both sides
 WHOSE: Final = ["judge_model", "dimension", "split"]
 """Of which judge a mark is: the first of its `customdata`."""
@@ -604,8 +606,8 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
 def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
     """One trace as two lanes, annotator and judge: where their errors stand, what each came to; marks can be clicked.
 
-    `marks`: key, lane (annotator, judge), seq, state (localized, caught, missed, unmatched), label, is_valid (an id
-    that exists). `customdata` is (key, label).
+    `marks`: key, lane (annotator, judge), seq, state (localized, caught, missed, unmatched, not proposed yet), label,
+    is_valid (a cited id that exists). `customdata` is (key, label).
     """
     figure = go.Figure()
     for state, color in MATCH_COLORS.items():

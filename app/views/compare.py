@@ -196,9 +196,12 @@ def which_run(trace_id: str, judge_model: str) -> int:
 def goal_line(traces: pd.DataFrame, trace_id: str, found: Comparison) -> None:
     row = traces[traces["trace_id"] == trace_id].iloc[0]
     states = pd.Series([pair.state for pair in found.pairs], dtype="object").value_counts()
-    tally = " · ".join(f"{int(states.get(state, 0))} {state}" for state in STATES)
+    named = [*STATES, *(["not proposed yet"] if "not proposed yet" in states else [])]
+    tally = " · ".join(f"{int(states.get(state, 0))} {state}" for state in named)
     errors = len({pair.error.label_id for pair in found.pairs if pair.error is not None})
     st.caption(f"{counted(errors, 'reference error')}: {tally}", help=meanings(("reference", *STATES)))
+    if "not proposed yet" in states:
+        st.caption("No matches are proposed for some of these. Try: `tracejury match`")
     if isinstance(row["goal"], str) and row["goal"]:
         with st.expander("Goal and answer", key="goal"):
             st.text(row["goal"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
@@ -19,11 +21,11 @@ class Hit(NamedTuple):
 
 
 def search(connection: Connection, query: str, *, limit: int = 200) -> list[Hit]:
-    """Spans that hold every word of `query` (the last word as a prefix), in order of ingestion."""
-    words = re.findall(r"\w+", query)
+    """Spans that hold every word of `query` (the last word as a prefix), in order of ingestion; any text is a query."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    words = _fts5_words(query) if is_sqlite else re.findall(r"[^\W_]+", query)
     if not words:
         return []
-    is_sqlite = connection.dialect.name == "sqlite"
     found = _SQLITE if is_sqlite else _POSTGRESQL
     rows = connection.execute(
         text(
@@ -59,6 +61,18 @@ def forget_spans(connection: Connection, documents: Iterable[tuple[int, str]]) -
 _SQLITE = "SELECT rowid FROM span_fts WHERE span_fts MATCH :match"
 _POSTGRESQL = "SELECT span_key FROM span_search WHERE body @@ to_tsquery('simple', :match)"
 _TSVECTOR_CHARACTERS = 200_000  # a tsvector holds a megabyte; what stands beyond is not found there
+
+
+def _fts5_words(query: str) -> list[str]:
+    """The words that SQLite's own tokenizer makes of a text: one that it would cut in two is no word of an index
+    without places.
+    """
+    text = query.encode("utf-8", "replace").decode().replace("\0", " ")
+    with closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute("CREATE VIRTUAL TABLE said USING fts5(body, tokenize='unicode61 remove_diacritics 2')")
+        memory.execute("CREATE VIRTUAL TABLE word USING fts5vocab(said, 'instance')")
+        memory.execute("INSERT INTO said(body) VALUES (?)", [text])
+        return [term for (term,) in memory.execute("SELECT term FROM word ORDER BY offset")]
 
 
 def _fts5(words: Sequence[str]) -> str:

@@ -17,6 +17,8 @@ from tracejury.judging.agreement.scores import POINTS, SCORE_METRICS
 
 ENOUGH_TRACES: Final = 6
 """From so many on, traces that all say the same are no accident: 2 / 2**6 = .03 by the sign test."""
+SUITES: Final = "any"
+"""The judge that a suite of dimensions is taken for."""
 _ERROR: Final = ["dimension", "trace_id", "error_id"]
 
 
@@ -64,6 +66,41 @@ def holm(p_values: NDArray[np.float64]) -> Floats:
     steps = p_values[order] * np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0) if len(order) else steps
     return adjusted
+
+
+def comparable_sides(left: pd.DataFrame, right: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The error pairs of two sides by the dimensions they share; where they share none, each as one judge `SUITES`."""
+    common = set(left["dimension"]) & set(right["dimension"])
+    if common:
+        return left[left["dimension"].isin(common)], right[right["dimension"].isin(common)]
+    return as_one_judge(left), as_one_judge(right)
+
+
+def why_incomparable(left: pd.DataFrame, right: pd.DataFrame) -> str | None:
+    """Why two sides of error pairs are not compared dimension by dimension, or not at all; None where they are."""
+    if left.empty or right.empty:
+        return "one side has no error to catch: no error is compared"
+    if not set(left["dimension"]) & set(right["dimension"]):
+        return (
+            "the two sides share no dimension: each counts as one judge, an error as caught when any of its judges "
+            "caught it, and no scores are compared"
+        )
+    both = _paired_errors(*comparable_sides(left, right))
+    return "the two sides have no error in common that both answered and were matched with" if both.empty else None
+
+
+def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
+    """A suite of dimensions as one judge `any`, to be compared error by error; failed cells, and errors that one of
+    its judges was not matched with, are left out.
+    """
+    keys = ["judge_model", "trace_id", "error_id"]
+    unknown = pairs.loc[pairs["state"] == "not_matched", keys].drop_duplicates()
+    known = pairs.merge(unknown, on=keys, how="left", indicator="of")
+    known = known[(known["state"] == "scored") & (known["of"] == "left_only")]  # perhaps caught by the other judge
+    flags = known.drop(columns="of").astype({"caught": bool, "localized": bool})
+    found = flags.groupby(keys, sort=False)[["caught", "localized"]].any().reset_index()
+    about = flags.drop_duplicates(keys)[[*keys, "impact", "split"]]
+    return found.merge(about, on=keys).assign(dimension=SUITES, relevant=True, state="scored")
 
 
 def compare_errors(

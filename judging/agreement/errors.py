@@ -26,9 +26,12 @@ Rate = Literal["precision", "recall", "f1", "f2", "accuracy"]
 RATES: Final[tuple[Rate, ...]] = ("precision", "recall", "f1", "f2", "accuracy")
 NEED_NEGATIVES: Final[tuple[Rate, ...]] = ("precision", "f1", "f2", "accuracy")
 COUNTS: Final = ("tp", "fp", "fn", "tn")
+LEFT_OUT: Final = ("failed", "not_applicable", "not_matched")
+NOT_MATCHED: Final[Reason] = "no matches proposed yet"
+"""Why nothing is known of an error and a judge that no matching has covered. Try: tracejury match."""
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "impact": "object", "split": "object", "kind": "object"}
-COUNT_COLUMNS: Final = dict.fromkeys(("n", "positives", *COUNTS, "traces", "failed", "not_applicable"), "int64")
+COUNT_COLUMNS: Final = dict.fromkeys(("n", "positives", *COUNTS, "traces", *LEFT_OUT), "int64")
 
 
 def precision(cells: NDArray[np.generic]) -> Floats:
@@ -126,7 +129,8 @@ def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
 
     One row per (human error, judge): trace_id, error_id, impact (low, medium, high, or missing: counts under
     `all` only), judge, relevant, caught, localized (booleans). Optional: split (default `all`), judge_model
-    (default empty: whose judge it is, such as a model or a baseline), state (scored, failed, not_applicable).
+    (default empty: whose judge it is, such as a model or a baseline), state (scored, failed,
+    not_applicable, not_matched: no matching has covered this error and this judgement).
     Raises ValueError for absent columns, doubled rows, unknown states or impacts, a localized error that is
     not caught, a scored row without caught or localized.
     """
@@ -162,8 +166,9 @@ def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
 class Cells:
     """Confusion counts of one judge model and one split by trace.
 
-    `counts` is (traces, judges, impacts, kinds, 4) over `IMPACTS`, `KINDS` and tp, fp, fn, tn; `failed` and
-    `not_applicable` are (judges, impacts): rows left out, or in the case of `disagree` counted as not caught.
+    `counts` is (traces, judges, impacts, kinds, 4) over `IMPACTS`, `KINDS` and tp, fp, fn, tn; `failed`,
+    `not_applicable` and `not_matched` are (judges, impacts): rows left out; failed ones count as not caught in the
+    case of `disagree`.
     """
 
     traces: tuple[str, ...]
@@ -171,13 +176,14 @@ class Cells:
     counts: NDArray[np.int64]
     failed: NDArray[np.int64]
     not_applicable: NDArray[np.int64]
+    not_matched: NDArray[np.int64]
 
 
 def trace_cells(pairs: pd.DataFrame, missing: Missing = "drop") -> Cells:
     """Confusion counts by trace of checked pairs of one judge model and split.
 
     `missing="disagree"` keeps the rows of failed judgements: the judge caught nothing there, so a relevant
-    error is missed. Not-applicable rows are always left out.
+    error is missed. Not-applicable rows, and those that no matching has covered, are always left out.
     """
     dimensions = frames.in_order(pairs["dimension"], frames.DIMENSION_ORDER)
     trace, names = pd.factorize(pairs["trace_id"].astype(object), sort=True)
@@ -186,7 +192,8 @@ def trace_cells(pairs: pd.DataFrame, missing: Missing = "drop") -> Cells:
     shape = (len(traces), len(dimensions), len(IMPACTS), len(KINDS), 4)
     failed = (pairs["state"] == "failed").to_numpy()
     skipped = (pairs["state"] == "not_applicable").to_numpy()
-    counted = ~skipped if missing == "disagree" else ~skipped & ~failed
+    unknown = (pairs["state"] == "not_matched").to_numpy()
+    counted = ~skipped & ~unknown & (~failed | (missing == "disagree"))
     counts = np.zeros(shape, dtype=np.int64)
     for k, kind in enumerate(KINDS):
         truth, predicted = pairs["relevant"].to_numpy()[counted], pairs[kind].to_numpy()[counted]
@@ -198,6 +205,7 @@ def trace_cells(pairs: pd.DataFrame, missing: Missing = "drop") -> Cells:
         counts=counts,
         failed=_tally(pairs[failed], dimensions),
         not_applicable=_tally(pairs[skipped], dimensions),
+        not_matched=_tally(pairs[unknown], dimensions),
     )
 
 
@@ -212,8 +220,8 @@ def error_table(
     """The core table of caught and localized: one row per judge_model, dimension, impact, split and kind.
 
     Columns: judge_model, dimension, impact (low, medium, high, all), split, kind (caught, localized), n, positives,
-    tp, fp, fn, tn, traces, failed, not_applicable, then precision, recall, f1, f2, accuracy, each followed by
-    its `_low` and `_high`. Intervals: cluster bootstrap by trace (`draws=0`: none). NaN where undefined.
+    tp, fp, fn, tn, traces, failed, not_applicable, not_matched, then precision, recall, f1, f2, accuracy, each
+    followed by its `_low` and `_high`. Intervals: cluster bootstrap by trace (`draws=0`: none). NaN where undefined.
     Of a judge that looks for every kind of error only recall is defined (`says_nothing`).
     A rate of exactly 0 or 1, where resampling has nothing to vary, gets Wilson's bounds instead of no width.
     Source: Agent GPA Tables 3, 6, 9 to 16.
@@ -247,9 +255,9 @@ def error_figures(table: pd.DataFrame) -> pd.DataFrame:
     """`error_table` with one row per rate: its value, bounds, own n and the reason when it is undefined.
 
     Columns: judge_model, dimension, impact, split, kind, metric, value, low, high, n (units behind this rate), tp, fp,
-    fn, tn, failed, not_applicable, reason.
+    fn, tn, failed, not_applicable, not_matched, reason.
     """
-    carried = [*KEYS, *COUNTS, "failed", "not_applicable"]
+    carried = [*KEYS, *COUNTS, *LEFT_OUT]
     counts = table[list(COUNTS)].to_numpy(dtype=np.int64)
     parts = []
     for rate in RATES:
@@ -258,9 +266,15 @@ def error_figures(table: pd.DataFrame) -> pd.DataFrame:
         part["n"] = pd.Series([rate_n(rate, *map(int, row)) for row in counts], part.index, dtype="int64")
         part["reason"] = pd.Series([rate_reason(rate, *map(int, row)) for row in counts], part.index, dtype=object)
         part.loc[part["value"].isna() & part["reason"].isna(), "reason"] = "no negatives"  # see `says_nothing`
+        part.loc[is_unmatched(part), "reason"] = NOT_MATCHED
         parts.append(part)
-    order = [*KEYS, "metric", "value", "low", "high", "n", *COUNTS, "failed", "not_applicable", "reason"]
+    order = [*KEYS, "metric", "value", "low", "high", "n", *COUNTS, *LEFT_OUT, "reason"]
     return pd.concat(parts, ignore_index=True)[order]
+
+
+def is_unmatched(table: pd.DataFrame) -> pd.Series:
+    """Rows of which nothing is known since matches were proposed for none of their errors."""
+    return (table[list(COUNTS)].sum(axis=1) == 0) & (table["not_matched"] > 0)
 
 
 def error_columns() -> dict[str, str]:
@@ -280,36 +294,48 @@ def error_bootstrap(cells: Cells, *, draws: int = DRAWS, seed: int = SEED) -> Bo
     return cluster_bootstrap(cells.counts.reshape(traces, -1), statistic, draws=draws, seed=seed)
 
 
-def coverage_table(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> pd.DataFrame:
-    """Coverage of each judge by impact: the recall of Tables 9 and 10 with Wilson's interval.
+def coverage_table(
+    error_pairs: pd.DataFrame, *, missing: Missing = "drop", draws: int = DRAWS, seed: int = SEED
+) -> pd.DataFrame:
+    """Coverage of each judge by impact: the recall of Tables 9 and 10 with its interval by trace.
 
-    Columns: judge_model, dimension, impact, split, kind, hits (tp), n (positives), failed, not_applicable, coverage,
-    coverage_low, coverage_high, printed (`124/128 (96.88%)`). NaN without positives.
+    Columns: judge_model, dimension, impact, split, kind, hits (tp), n (positives), failed, not_applicable, not_matched,
+    coverage, coverage_low, coverage_high, printed (`124/128 (96.88%)`). NaN without positives.
     """
-    return coverage_of(error_table(error_pairs, missing=missing, draws=0))
+    return coverage_of(error_table(error_pairs, missing=missing, draws=draws, seed=seed))
 
 
 def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
-    """`coverage_table` of an `error_table`, whose intervals it does not need."""
-    rates_table = table[[*KEYS, "tp", "positives", "failed", "not_applicable"]]
-    return _proportions(rates_table.rename(columns={"tp": "hits", "positives": "n"}), "coverage")
+    """`coverage_table` of an `error_table`: its recall and the interval of that."""
+    rates = {f"recall{end}": f"coverage{end}" for end in ("", "_low", "_high")}
+    rates_table = table[[*KEYS, "tp", "positives", *LEFT_OUT, *rates]]
+    return _printed(rates_table.rename(columns={"tp": "hits", "positives": "n"} | rates))
 
 
-def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> pd.DataFrame:
+def suite_coverage(
+    error_pairs: pd.DataFrame,
+    *,
+    missing: Missing = "drop",
+    draws: int = DRAWS,
+    seed: int = SEED,
+    method: Method = "percentile",
+) -> pd.DataFrame:
     """Share of all human errors that any judge of a judge model caught or localized (Tables 2 and 5).
 
-    One row per judge model, impact, split and kind: hits, n, failed, not_applicable, coverage with Wilson's
-    interval, printed. An error counts as long as one judge of the judge model answered (`missing="drop"`) or always
-    (`disagree`); `failed` counts the errors for which some judge failed and none caught it.
+    One row per judge model, impact, split and kind: hits, n, failed, not_applicable, not_matched, coverage with its
+    interval (cluster bootstrap by trace, since the errors of a trace depend on each other), printed. An error counts as
+    long as one judge of the judge model answered (`missing="drop"`) or always (`disagree`), and each that answered was
+    matched; `failed` counts the errors for which some judge failed and none caught it.
     A baseline is a judge model with one judge, so it stands in the same table. Source: Agent GPA Tables 2 and 5.
     """
     rows: list[dict[str, object]] = []
     for (judge_model, split), part in _groups(error_pairs):
         errors = _suite_errors(part, missing)
-        for impact in IMPACTS:
+        bounds = _suite_bounds(errors, draws, seed, method)
+        for i, impact in enumerate(IMPACTS):
             at = errors if impact == "all" else errors[errors["impact"] == impact]
             counted = at[at["counted"]]
-            for kind in KINDS:
+            for k, kind in enumerate(KINDS):
                 lost = at["failed"] & ~at[kind]
                 rows.append(
                     {
@@ -321,12 +347,40 @@ def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> p
                         "n": len(counted),
                         "failed": int(lost.sum()),
                         "not_applicable": int((~at["applicable"]).sum()),
+                        "not_matched": int(at["not_matched"].sum()),
+                        "coverage_low": bounds[0, i, k],
+                        "coverage_high": bounds[1, i, k],
                     }
                 )
     keys = {name: kind for name, kind in KEYS.items() if name != "dimension"}
-    columns = {**keys, **dict.fromkeys(("hits", "n", "failed", "not_applicable"), "int64")}
+    counts = dict.fromkeys(("hits", "n", *LEFT_OUT), "int64")
+    columns = {**keys, **counts, "coverage": "float64", "coverage_low": "float64", "coverage_high": "float64"}
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
-    return _proportions(table, "coverage")
+    return _printed(table.assign(coverage=divide(table["hits"].to_numpy(), table["n"].to_numpy())))
+
+
+def _suite_bounds(errors: pd.DataFrame, draws: int, seed: int, method: Method) -> Floats:
+    """Bounds (2, impacts, kinds) of the coverage; of exactly 0 or 1 Wilson's, where resampling has no width."""
+    counted = errors[errors["counted"]]
+    trace, names = pd.factorize(counted["trace_id"])
+    sums = np.zeros((len(names), len(IMPACTS), len(KINDS), 2))
+    for i, impact in enumerate(IMPACTS):
+        at = np.ones(len(counted), dtype=bool) if impact == "all" else (counted["impact"] == impact).to_numpy()
+        for k, kind in enumerate(KINDS):
+            np.add.at(sums[:, i, k, 0], trace[at], counted[kind].to_numpy(dtype=np.float64)[at])
+            np.add.at(sums[:, i, k, 1], trace[at], 1.0)
+    total = sums.sum(axis=0)
+    shape = total.shape[:-1]
+    if draws == 0 or not len(names):
+        return np.full((2, *shape), np.nan)
+
+    def statistic(cells: Floats) -> Floats:
+        return divide(cells[..., ::2], cells[..., 1::2])
+
+    boot = cluster_bootstrap(sums.reshape(len(names), -1), statistic, draws=draws, seed=seed)
+    bounds = np.stack([end.reshape(shape) for end in boot.interval(method)])
+    share = divide(total[..., 0], total[..., 1])
+    return np.where((share == 0) | (share == 1), np.stack(wilson_bounds(total[..., 0], total[..., 1])), bounds)
 
 
 def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
@@ -486,6 +540,7 @@ def _rate_rows(
                     "traces": int(seen[j, i]),
                     "failed": int(cells.failed[j, i]),
                     "not_applicable": int(cells.not_applicable[j, i]),
+                    "not_matched": int(cells.not_matched[j, i]),
                 }
                 for r, rate in enumerate(RATES):
                     row[rate] = values[j, i, k, r]
@@ -518,19 +573,12 @@ def _no_errors() -> pd.DataFrame:
     return frames.empty(error_columns())
 
 
-def _proportions(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Add the share hits / n, Wilson's bounds and the share as the paper prints it."""
+def _printed(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the share as the paper prints it, last."""
     from tracejury.judging.agreement.rounding import share_text
 
-    hits, n = table["hits"].to_numpy(), table["n"].to_numpy()
-    low, high = wilson_bounds(hits, n)
-    printed = [share_text(int(h), int(m)) for h, m in zip(hits, n, strict=True)]
-    table = table.copy()
-    table[name] = divide(hits, n)
-    table[f"{name}_low"] = low
-    table[f"{name}_high"] = high
-    table["printed"] = pd.Series(printed, index=table.index, dtype="object")
-    return table
+    printed = [share_text(int(h), int(m)) for h, m in zip(table["hits"], table["n"], strict=True)]
+    return table.assign(printed=pd.Series(printed, index=table.index, dtype="object"))
 
 
 def _suite_errors(part: pd.DataFrame, missing: Missing) -> pd.DataFrame:
@@ -545,14 +593,16 @@ def _suite_errors(part: pd.DataFrame, missing: Missing) -> pd.DataFrame:
             "localized": part["localized"] & (state == "scored"),
             "scored": state == "scored",
             "failed": state == "failed",
+            "not_matched": state == "not_matched",
         }
     )
     errors = marks.groupby(["trace_id", "error_id"], as_index=False).agg(
         {
             "impact": "first",
-            **dict.fromkeys(("caught", "localized", "scored", "failed"), "any"),
+            **dict.fromkeys(("caught", "localized", "scored", "failed", "not_matched"), "any"),
         }
     )
-    applicable = errors["scored"] | errors["failed"]
-    counted = applicable if missing == "disagree" else errors["scored"]
+    applicable = errors["scored"] | errors["failed"] | errors["not_matched"]
+    counted = errors["scored"] | (errors["failed"] & (missing == "disagree"))
+    counted &= ~errors["not_matched"]  # an error that a judge perhaps caught is not missed by all
     return errors.assign(applicable=applicable, counted=counted)

@@ -14,6 +14,7 @@ Reason = Literal[
     "no positives",
     "no negatives",
     "precision and recall are both 0",
+    "no matches proposed yet",
     "no finding reviewed",
     "no citations",
     "no informative judge",

@@ -6,17 +6,31 @@ import numpy as np
 import pandas as pd
 
 from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.errors import NOT_MATCHED
 from tracejury.judging.agreement.figure import Reason
 from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide, wilson_bounds
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
 VERDICTS: Final = ("valid new error", "false alarm", "duplicate")
-_TALLIES: Final = ("findings", "matched", "unmatched", "reviewed", "valid_new_error", "false_alarm", "duplicate")
+_TALLIES: Final = (
+    "findings",
+    "matched",
+    "confirmed",
+    "unmatched",
+    "not_matched",
+    "reviewed",
+    "valid_new_error",
+    "false_alarm",
+    "duplicate",
+)
 _SHARES: Final = ("finding_precision", "invalid_citation_rate")
 _RATES: Final = ("unmatched_per_trace", *_SHARES)
-_SUMS: Final = ("unmatched", "traces", "right", "reviewed", "invalid_citations", "citations")
+_SUMS: Final = ("unmatched", "compared", "right", "reviewed", "invalid_citations", "citations")
 """Tops and bottoms of `_RATES`, in turn."""
+BOUNDS: Final = ("finding_precision_lowest", "finding_precision_highest")
+"""The precision of all findings if those that nobody reviewed were all false alarms, or all valid."""
 WITHOUT: Final[dict[str, Reason]] = {
+    "unmatched_per_trace": NOT_MATCHED,
     "finding_precision": "no finding reviewed",
     "invalid_citation_rate": "no citations",
 }
@@ -28,7 +42,7 @@ def finding_columns() -> dict[str, str]:
     """Columns and types of `finding_table`."""
     counts = dict.fromkeys(("traces", *_TALLIES, *_CITED), "int64")
     rates = [f"{name}{end}" for name in _RATES for end in ("", "_low", "_high")]
-    return {**KEYS, **counts, **dict.fromkeys(rates, "float64"), "reason": "object"}
+    return {**KEYS, **counts, **dict.fromkeys((*rates, *BOUNDS), "float64"), "reason": "object"}
 
 
 def finding_table(
@@ -44,15 +58,20 @@ def finding_table(
     `findings`, one row each: trace_id, judge, finding_id, matched (boolean: with an error of whoever is compared; of
     the majority of people an error that half of them or fewer saw is none, and what matches it alone is unmatched),
     verdict (`valid new error`, `false alarm`, `duplicate` or missing; of unmatched findings only), citations and
-    invalid_citations (counts; invalid: resolves to no span of the trace). Optional: judge_model, split. `judged`:
+    invalid_citations (counts; invalid: resolves to no span of the trace). Optional: judge_model, split, match_status
+    (`confirmed` by a person, or `proposed`; by default a match is confirmed), state (`not_matched`: no matching has
+    compared it with the errors, so that it is neither matched nor unmatched). `judged`:
     trace_id, judge (optional judge model, split) of every trace that the judge answered, so that traces without
     findings count; by default only traces with a finding are known.
 
-    finding_precision = (matched + valid new error) / (matched + unmatched with a verdict), Source:
-    METRICS.md, beyond the paper: a duplicate is reviewed and neither matched nor valid. invalid_citation_rate = invalid
-    / all citations; unmatched_per_trace = unmatched / traces answered. Intervals: cluster bootstrap by trace, since the
-    findings of a trace (and the citations of a finding) are no independent units; Wilson's for a share of exactly 0 or
-    1 and with `draws=0`. NaN without units: `reason` is then `no finding reviewed`, `no citations` or both.
+    finding_precision = (confirmed + valid new error) / reviewed. Source: METRICS.md, beyond the paper. Reviewed: a
+    person confirmed its match or gave a verdict; a proposed match is nobody's word. A duplicate is reviewed and neither
+    matched nor valid.
+    finding_precision_lowest and _highest bound it over all findings: if the others were all false alarms, or all valid.
+    invalid_citation_rate = invalid / all citations; unmatched_per_trace = unmatched / traces answered and compared.
+    Intervals: cluster bootstrap by trace, since the findings of a trace (and the citations of a finding) are no
+    independent units; Wilson's for a share of exactly 0 or 1 and with `draws=0`. NaN without units: `reason` is then
+    `no finding reviewed`, `no citations`, `no matches proposed yet` or several.
     Raises ValueError for a verdict on a matched finding, an unknown verdict, more invalid citations than all.
     """
     by_trace = _by_trace(_checked(findings), judged)
@@ -74,8 +93,10 @@ def _by_trace(rows: pd.DataFrame, judged: pd.DataFrame | None) -> list[tuple[tup
 
 
 def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, object]:
-    part = part.assign(traces=1, right=part["matched"] + part["valid_new_error"])
-    total = part[[*_TALLIES, *_CITED, "traces"]].sum()
+    compared = (part["not_matched"] == 0).astype("int64")
+    part = part.assign(traces=1, compared=compared, right=part["confirmed"] + part["valid_new_error"])
+    part["unmatched"] *= compared
+    total = part[[*_TALLIES, *_CITED, "traces", "compared", "right"]].sum()
     sums = part[list(_SUMS)].to_numpy(dtype=np.float64)
     value = _rates(sums.sum(axis=0))
     low, high = _bounds(sums, value, draws, seed, method)
@@ -84,7 +105,9 @@ def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
     row["reason"] = "; ".join(reason for name, reason in WITHOUT.items() if total[bottoms[name]] == 0) or None
     for r, name in enumerate(_RATES):
         row |= {name: value[r], f"{name}_low": low[r], f"{name}_high": high[r]}
-    return row
+    right, unreviewed = int(total["right"]), int(total["findings"] - total["reviewed"])
+    ends = divide(np.array([right, right + unreviewed]), np.full(2, total["findings"]))
+    return row | dict(zip(BOUNDS, ends.tolist(), strict=True))
 
 
 def _rates(sums: Floats) -> Floats:
@@ -106,7 +129,15 @@ def _bounds(sums: Floats, value: Floats, draws: int, seed: int, method: Method) 
 
 def _checked(findings: pd.DataFrame) -> pd.DataFrame:
     frames.require(findings, "findings", frames.FINDINGS)
-    rows = frames.with_defaults(findings, {"judge_model": frames.NO_JUDGE_MODEL, "split": frames.NO_SPLIT})
+    rows = frames.with_defaults(
+        findings,
+        {
+            "judge_model": frames.NO_JUDGE_MODEL,
+            "split": frames.NO_SPLIT,
+            "match_status": "confirmed",
+            "state": "scored",
+        },
+    )
     for column in ("trace_id", "dimension"):
         rows[column] = rows[column].astype(str)
     frames.require_unique(rows, "findings", ["judge_model", "dimension", "trace_id", "finding_id"])
@@ -123,8 +154,17 @@ def _checked(findings: pd.DataFrame) -> pd.DataFrame:
     if (cited["invalid_citations"] > cited["citations"]).any():
         raise ValueError("findings: more invalid citations than citations; `citations` counts all of them")
     tallies = {name.replace(" ", "_"): (verdict == name).to_numpy() for name in VERDICTS}
+    has_verdict = (verdict != "").to_numpy()
+    confirmed = matched & (rows["match_status"] == "confirmed").to_numpy()
+    waiting = (rows["state"] == "not_matched").to_numpy() & ~matched & ~has_verdict
     rows = rows.assign(
-        findings=1, matched=matched, unmatched=~matched, reviewed=matched | (verdict != "").to_numpy(), **tallies
+        findings=1,
+        matched=matched,
+        confirmed=confirmed,
+        unmatched=~matched & ~waiting,
+        not_matched=waiting,
+        reviewed=confirmed | has_verdict,
+        **tallies,
     )
     return rows.assign(**{column: np.nan_to_num(values) for column, values in cited.items()})
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Impact = Literal["low", "medium", "high", "all"]
 Kind = Literal["caught", "localized"]
-State = Literal["scored", "failed", "not_applicable"]
+State = Literal["scored", "failed", "not_applicable", "not_matched"]
 Missing = Literal["drop", "disagree"]
 """What a failed judgement counts as: left out and counted beside the figure, or a disagreement."""
 
@@ -17,7 +17,7 @@ DIMENSION_ORDER: Final = ("LC", "EE", "PA", "PQ", "GF", "TS", "TC")
 """Order of rows: the paper's tables, GF where it stands in the paper's text; other judges follow by name."""
 IMPACTS: Final[tuple[Impact, ...]] = ("low", "medium", "high", "all")
 KINDS: Final[tuple[Kind, ...]] = ("caught", "localized")
-STATES: Final[tuple[State, ...]] = ("scored", "failed", "not_applicable")
+STATES: Final[tuple[State, ...]] = ("scored", "failed", "not_applicable", "not_matched")
 FAILURES: Final = ("unparsable", "too_long", "refused", "error")
 """The store's names for a judge that did not answer; all count as `failed`."""
 NO_SPLIT: Final = "all"

@@ -18,8 +18,6 @@ from tracejury.judging.agreement.intervals import (
     cluster_bootstrap,
     distinct_rows,
     divide,
-    wilson,
-    wilson_bounds,
 )
 from tracejury.judging.agreement.raters import by_cluster
 from tracejury.judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
@@ -184,8 +182,6 @@ def _row(tables: np.ndarray, draws: int, seed: int, method: Method) -> dict[str,
         patterns, multiplicity = distinct_rows(tables)
         boot = cluster_bootstrap(patterns, _statistic, multiplicity=multiplicity, draws=draws, seed=seed)
         low, high = boot.interval(method)
-        if value[0] in (0, 1):
-            low[0], high[0] = (bound[0] for bound in wilson_bounds(np.array([value[0] * n]), np.array([n])))
     row: dict[str, float | int | str | None] = {"n": n, "traces": len(tables), "reason": _reason(float(value[1]), n)}
     for f, name in enumerate(_FIGURES):
         row |= {name: value[f], f"{name}_low": low[f], f"{name}_high": high[f]}
@@ -221,14 +217,12 @@ def _everyone(words: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
 def _equal_bounds(
     units: Floats, clusters: np.ndarray, draws: int, seed: int, method: Method
 ) -> tuple[float | None, float | None]:
-    """Bounds of the mean share of equal pairs, by trace; Wilson's over units for a share of 0 or 1."""
+    """Bounds of the mean share of equal pairs, by trace; none for a share of 0 or 1, where resamples do not vary."""
     if draws == 0 or not units.shape[1]:
         return None, None
     counts = np.stack([(units == word).sum(axis=0) for word in range(len(VERDICTS))], axis=1)
     rated = counts.sum(axis=1)
     equal = divide((counts * (counts - 1)).sum(axis=1), rated * (rated - 1))
-    if equal.mean() in (0, 1):
-        return wilson(float(equal.sum()), len(equal)) or (None, None)
     sums = by_cluster(np.stack([equal, np.ones(len(equal))], axis=1), clusters)
     boot = cluster_bootstrap(sums, lambda cells: divide(cells[..., :1], cells[..., 1:]), draws=draws, seed=seed)
     low, high = boot.interval(method)

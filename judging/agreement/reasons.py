@@ -79,7 +79,11 @@ def of_grid(grid: pd.DataFrame, error_pairs: pd.DataFrame) -> pd.DataFrame:
         .unstack("dimension")
         .reindex(pd.MultiIndex.from_frame(grid[keys]))
     )
-    unsaid = states.astype(object).where(states.notna(), "not asked").replace("not_applicable", "not applicable")
+    unsaid = (
+        states.astype(object)
+        .where(states.notna(), "not asked")
+        .replace({"not_applicable": "not applicable", "not_matched": errors.NOT_MATCHED})
+    )
     rows = [
         told({str(dimension): str(state) for dimension, state in row.items() if state != "scored"})
         for row in unsaid[[name for name in grid.columns if name not in keys]].to_dict("records")
@@ -113,8 +117,15 @@ def already(row: Mapping[str, Any], name: str) -> str:
 
 def of_rate(row: Mapping[str, Any], name: str) -> str:
     """Of `errors.error_table`."""
+    if sum(int(row[count]) for count in errors.COUNTS) == 0 and row.get("not_matched"):
+        return errors.NOT_MATCHED
     rate: errors.Rate = next(rate for rate in errors.RATES if rate == name)
     return errors.rate_reason(rate, *(int(row[count]) for count in errors.COUNTS)) or "no negatives"
+
+
+def of_coverage(reason: Reason) -> Why:
+    """Of `errors.suite_coverage` and `errors.coverage_table`: this reason, unless no matches were proposed."""
+    return lambda row, name: errors.NOT_MATCHED if row["not_matched"] else reason
 
 
 def of_score(row: Mapping[str, Any], name: str) -> str:
@@ -148,6 +159,8 @@ def of_reviewers(row: Mapping[str, Any], name: str) -> str:
 
 def of_finding(row: Mapping[str, Any], name: str) -> str:
     """Of `findings.finding_table`."""
+    if name == "unmatched_per_trace" and not row["not_matched"]:
+        return "no units"
     return findings.WITHOUT.get(name, "no units")
 
 

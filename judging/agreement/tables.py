@@ -150,7 +150,9 @@ class Inputs:
     @cached_property
     def suite(self) -> pd.DataFrame:
         """`errors.suite_coverage` of the error pairs."""
-        return errors.suite_coverage(self.frame("error_pairs"), missing=self.missing)
+        return errors.suite_coverage(
+            self.frame("error_pairs"), missing=self.missing, draws=self.draws, seed=self.seed, method=self.method
+        )
 
     @cached_property
     def score_figures(self) -> pd.DataFrame:
@@ -391,8 +393,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 2",
         needs=_ERRORS,
         build=_suite("caught"),
-        interval=_WILSON,
-        why=reasons.always("no units"),
+        interval=_OR_WILSON,
+        why=reasons.of_coverage("no units"),
         percents=_COVERED,
     ),
     Table(
@@ -420,8 +422,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 5",
         needs=_ERRORS,
         build=_suite("localized"),
-        interval=_WILSON,
-        why=reasons.always("no units"),
+        interval=_OR_WILSON,
+        why=reasons.of_coverage("no units"),
         percents=_COVERED,
     ),
     Table(
@@ -464,8 +466,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 9",
         needs=_ERRORS,
         build=_coverage("caught"),
-        interval=_WILSON,
-        why=reasons.always("no positives"),
+        interval=_OR_WILSON,
+        why=reasons.of_coverage("no positives"),
         percents=_COVERED,
     ),
     Table(
@@ -474,8 +476,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 10",
         needs=_ERRORS,
         build=_coverage("localized"),
-        interval=_WILSON,
-        why=reasons.always("no positives"),
+        interval=_OR_WILSON,
+        why=reasons.of_coverage("no positives"),
         percents=_COVERED,
     ),
     *(
@@ -593,7 +595,6 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Agreement of people who decided the same matches",
         needs=("match_decisions",),
         build=lambda inputs: inputs.matcher_agreement,
-        interval=_OR_WILSON,
         why=reasons.already,
     ),
     Table(
@@ -601,7 +602,6 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Agreement of people who reviewed the same unmatched findings",
         needs=("finding_decisions",),
         build=lambda inputs: inputs.reviewer_agreement,
-        interval=_OR_WILSON,
         why=reasons.of_reviewers,
     ),
     Table(
@@ -767,9 +767,9 @@ METRICS: Final[tuple[Metric, ...]] = (
         table="findings",
         column="finding_precision",
         words=(
-            "Of a judge's findings that match a reference error or have a person's verdict, the share that match one "
-            "or "
-            "are a valid new error: (matched + valid new errors) / (matched + unmatched with a verdict)."
+            "Of a judge's findings that a person reviewed (confirmed a match or gave a verdict), the share that match "
+            "a reference error or are a valid new one: (confirmed + valid new errors) / reviewed. Its lowest and "
+            "highest values are those over all findings if the others were all false alarms, or all valid."
         ),
     ),
     Metric(

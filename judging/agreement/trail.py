@@ -41,6 +41,10 @@ CATEGORIES: Final = (
 
 OFFICIAL: Final = ("weighted_f1", "location_accuracy", "joint_accuracy")
 PAIR: Final = ("pair_precision", "pair_recall", "pair_f1", "predictions_per_error")
+AS_EMPTY: Final = "unreadable answers as empty (official)"
+LEFT_OUT: Final = "unreadable answers left out"
+FAILED_ANSWERS: Final = (AS_EMPTY, LEFT_OUT)
+"""What becomes of an answer that is missing or cannot be read; the published scorer counts it as empty."""
 MEASURES: Final = (*OFFICIAL, *PAIR)
 
 
@@ -88,8 +92,8 @@ def trail_traces(
     """Arrange annotations for scoring.
 
     `gold` and `predicted`: trace_id, category, location, one row per error. `traces`: trace_id, state (scored or
-    failed) of every trace with readable gold, errors or not. Failed traces are left out as the official scorer
-    does, or count as empty predictions with `failures_as_zeros`. Raises ValueError for rows of unknown traces.
+    failed) of every trace with readable gold, errors or not. Failed traces are left out, or count as empty
+    predictions with `failures_as_zeros`, as in the official scorer. Raises ValueError for rows of unknown traces.
     """
     frames.require(traces, "traces", ("trace_id", "state"))
     known = traces.assign(trace_id=traces["trace_id"].astype(str))
@@ -176,10 +180,10 @@ def trail_table(
     seed: int = SEED,
     method: Method = "percentile",
 ) -> pd.DataFrame:
-    """TRAIL's official measures and ours of each system, failures left out and counted as zeros.
+    """TRAIL's official measures and ours of each judge model, unreadable answers as empty and left out.
 
     As `trail_traces`, with a column judge model in `predicted` and `traces`. Two rows per judge model; `failures` says
-    `left out (official)` or `counted as zeros`. Columns: traces, failed, gold_errors, predictions, then
+    which of `FAILED_ANSWERS` it is, the official one first. Columns: traces, failed, gold_errors, predictions, then
     weighted_f1, location_accuracy, joint_accuracy (official; recall measures), pair_precision, pair_recall,
     pair_f1, predictions_per_error, each with bounds of the bootstrap by trace.
     """
@@ -192,8 +196,8 @@ def trail_table(
             states[states["judge_model"] == judge_model],
         )
         used = gold[gold["trace_id"].astype(str).isin(set(own["trace_id"].astype(str)))]
-        for zeros, name in ((False, "left out (official)"), (True, "counted as zeros")):
-            data = trail_traces(used, own_predictions, own, failures_as_zeros=zeros)
+        for name in FAILED_ANSWERS:
+            data = trail_traces(used, own_predictions, own, failures_as_zeros=name == AS_EMPTY)
             rows.append({"judge_model": judge_model, "failures": name, **_measures(data, draws, seed, method)})
     columns = trail_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)

@@ -47,12 +47,12 @@ def keep_joint_verdicts(engine: Engine, run_key: int, rule: Rule) -> int:
     One that a member's later answer (failed cells judged again) makes another is kept beside the earlier one, as
     the newer of the two.
     """
-    from tracejury.judging.matching.matches import workspace_likeness
+    from tracejury.judging.matching.rule import TextLikeness
 
     with read_transaction(engine) as connection:
         judged = select(_cell.c.trace_id).where(_cell.c.run_key == run_key).distinct()
         trace_ids = list(connection.scalars(judged.order_by(_cell.c.trace_id)))
-        likeness = workspace_likeness(connection)
+    likeness = TextLikeness()
     return sum(
         _keep(engine, run_key, rule, trace_ids[at : at + _TRACES_AT_ONCE], likeness)
         for at in range(0, len(trace_ids), _TRACES_AT_ONCE)

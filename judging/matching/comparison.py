@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from sqlalchemy import Connection, func, select
 
 from tracejury.ingest.store import schema
 from tracejury.judging.labels.label_store import error_labels, score_labels
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.matching.matches import Decision, decisions, finding_reviews, finding_statuses
+from tracejury.judging.matching.matches import (
+    Decision,
+    decisions,
+    finding_reviews,
+    finding_statuses,
+    unmatched_labels,
+)
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, Pair
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, ErrorLabel, Finding, FindingVerdict
 from tracejury.judging.runs.verdicts import findings_of, to_outcome
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import versions_of
+from tracejury.judging.store.judge_models import version_names, versions_of
 
 
 def compare_trace(
@@ -25,7 +31,9 @@ def compare_trace(
     cells = _cells(connection, trace_id, judge_model, repeat)
     findings = findings_of(connection, [cell.cell_key for cell in cells if cell.outcome.state in ANSWERED_STATES])
     errors = _errors(connection, trace_id, reference)
-    pairs = _pairs(errors, cells, findings, decisions(connection, trace_id=trace_id), _verdicts(connection, findings))
+    unmatched = unmatched_labels(connection, trace_id=trace_id, annotator=reference)
+    decided, verdicts = decisions(connection, trace_id=trace_id), _verdicts(connection, findings)
+    pairs = _pairs(errors, cells, findings, decided, verdicts, unmatched)
     spans = connection.execute(
         select(schema.span.c.span_id, schema.span.c.seq)
         .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
@@ -111,11 +119,13 @@ def _cells(connection: Connection, trace_id: str, judge_model: str, repeat: int)
     ).all()
     last = {row.rubric: row for row in rows}
     findings = findings_of(connection, [row.cell_key for row in last.values()])
+    names = version_names(connection)
     cells = []
     for row in last.values():
         outcome = to_outcome(row, findings.get(row.cell_key, ()))
         if outcome is not None:
-            cells.append(JudgedCell(cell_key=row.cell_key, rubric=row.rubric, outcome=outcome))
+            dimension = names[row.judge_version].dimension
+            cells.append(JudgedCell(cell_key=row.cell_key, rubric=dimension, outcome=outcome))
     return cells
 
 
@@ -138,6 +148,7 @@ def _pairs(
     findings: Mapping[int, Sequence[tuple[int, Finding]]],
     decided: Iterable[Decision],
     verdicts: Mapping[int, FindingVerdict],
+    unmatched: Mapping[int, Set[str]],
 ) -> list[Pair]:
     by_label = {error.label_id: error for error in errors}
     by_key = {key: (finding, cell.rubric) for cell in cells for key, finding in findings.get(cell.cell_key, ())}
@@ -160,14 +171,26 @@ def _pairs(
         for d in standing
     ]
     found, used = {d.label_id for d in standing}, {d.finding_key for d in standing}
+    answered = [cell for cell in cells if cell.outcome.state in ANSWERED_STATES]
+    unseen = frozenset[str]().union(*(unmatched.get(cell.cell_key, ()) for cell in answered))
+    open_findings = {
+        key
+        for cell in answered
+        if unmatched.get(cell.cell_key, frozenset()) & by_label.keys() - found
+        for key, _ in findings.get(cell.cell_key, ())
+    }
     pairs += [
-        Pair(state="missed", error=error, rejected=tuple(refused[label_id]))
+        Pair(
+            state="not proposed yet" if label_id in unseen else "missed",
+            error=error,
+            rejected=tuple(refused[label_id]),
+        )
         for label_id, error in by_label.items()
         if label_id not in found
     ]
     pairs += [
         Pair(
-            state="unmatched",
+            state="not proposed yet" if key in open_findings and key not in verdicts else "unmatched",
             finding_key=key,
             finding=finding,
             rubric=rubric,

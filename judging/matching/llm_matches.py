@@ -17,6 +17,8 @@ from tracejury.judging.matching.matches import (
     candidates_of,
     complete_errors,
     judged_cells,
+    newest_label,
+    record_matching,
     store_proposals,
 )
 from tracejury.judging.matching.rule import BY_MODEL, Candidate
@@ -59,6 +61,7 @@ class _Question:
     errors: tuple[ErrorLabel, ...]
     findings: tuple[Candidate, ...]
     parents: Mapping[str, str | None]
+    last_label: int
 
     @property
     def subject(self) -> str:
@@ -167,6 +170,7 @@ class _Asking:
                 finding_keys=[candidate.finding_id for candidate in question.findings],
                 label_ids=[error.label_id for error in question.errors],
             )
+            record_matching(connection, [question.cell_key], {question.errors[0].annotator}, question.last_label)
             record(
                 connection,
                 who=self.matcher.author,
@@ -188,6 +192,7 @@ class _Asking:
 
 
 def _questions(connection: Connection, judge_model: str | None) -> Iterator[_Question]:
+    last_label = newest_label(connection)
     for trace_id, errors in complete_errors(connection).items():
         cells, people = judged_cells(connection, trace_id, judge_model), by_person(errors)
         found = candidates_of(connection, cells)
@@ -197,7 +202,7 @@ def _questions(connection: Connection, judge_model: str | None) -> Iterator[_Que
                 if found.get(cell.cell_key):
                     yield _Question(
                         cell_key=cell.cell_key, rubric=cell.rubric, errors=own, findings=tuple(found[cell.cell_key]),
-                        parents=parents,
+                        parents=parents, last_label=last_label,
                     )  # fmt: skip
 
 

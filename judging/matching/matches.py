@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, Engine, Select, insert, select
+from sqlalchemy import Connection, Engine, Select, delete, func, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import read_transaction, schema, write_transaction
@@ -21,7 +21,6 @@ from tracejury.judging.matching.rule import (
     Candidate,
     TextLikeness,
     assign,
-    error_text,
     is_localized,
     propose,
 )
@@ -39,8 +38,9 @@ from tracejury.judging.records import (
 from tracejury.judging.runs.verdict_imports import resolve_waiting
 from tracejury.judging.runs.verdicts import findings_of, now
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import is_own_word, judge_model_name
+from tracejury.judging.store.judge_models import is_own_word, version_names
 from tracejury.judging.store.people import ensure_annotator
+from tracejury.judging.store.revisions import largest
 from tracejury.judging.store.spans import parents_of
 from tracejury.judging.taxonomy import dimensions_of
 
@@ -48,7 +48,6 @@ _match, _finding, _cell = tables.match, tables.finding, tables.cell
 Progress = Callable[[int, int], None]
 CANDIDATES = "candidates"
 """Whose labels the accepted findings of judges are, until somebody adjudicates them."""
-_CORPUS = 20_000  # findings whose words are counted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,22 +81,24 @@ def propose_matches(
     resolve_waiting(engine)
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
     with read_transaction(engine) as connection:
-        by_trace = complete_errors(connection)
-        likeness = workspace_likeness(connection, by_trace)
+        by_trace, last_label = complete_errors(connection), newest_label(connection)
+    likeness = TextLikeness()
     for number, (trace_id, errors) in enumerate(by_trace.items()):
         with write_transaction(engine) as connection:
             totals.update(_propose_trace(connection, trace_id, errors, judge_model, likeness))
+            cells = [cell.cell_key for cell in judged_cells(connection, trace_id, judge_model)]
+            record_matching(connection, cells, {error.annotator for error in errors}, last_label)
         if progress is not None:
             progress(number + 1, len(by_trace))
     return dict(totals)
 
 
-def finding_dimensions(finding: Finding, rubric: str) -> frozenset[Dimension]:
+def finding_dimensions(finding: Finding, dimension: str) -> frozenset[Dimension]:
     """The dimensions a finding speaks of: its own, its judge's, else those of its TRAIL category."""
     if finding.dimension is not None:
         return frozenset({finding.dimension})
-    if rubric in DIMENSIONS:
-        return frozenset({rubric})
+    if dimension in DIMENSIONS:
+        return frozenset({dimension})
     return frozenset(dimensions_of(finding.category)) if finding.category else frozenset()
 
 
@@ -177,7 +178,7 @@ def review_finding(
 
 def _add_candidate(connection: Connection, finding_key: int, author: str) -> str:
     cell = connection.execute(
-        select(_cell.c.cell_key, _cell.c.trace_id, _cell.c.rubric, tables.judge_version.c.model)
+        select(_cell.c.cell_key, _cell.c.trace_id, _cell.c.rubric, _cell.c.judge_version, tables.judge_version.c.model)
         .join(_finding, _finding.c.cell_key == _cell.c.cell_key)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
         .where(_finding.c.finding_key == finding_key)
@@ -185,12 +186,13 @@ def _add_candidate(connection: Connection, finding_key: int, author: str) -> str
     if cell is None:
         raise KeyError(f"no finding {finding_key}")
     found = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])[finding_key]
+    dimension = version_names(connection)[cell.judge_version].dimension
     label = ErrorLabel(
         label_id=f"candidate-{finding_key}",
         trace_id=cell.trace_id,
         annotator=CANDIDATES,
         span_ids=tuple(dict.fromkeys(c.span_id for c in found.citations if c.span_id is not None)),
-        dimensions=tuple(sorted(finding_dimensions(found, cell.rubric), key=DIMENSIONS.index)),
+        dimensions=tuple(sorted(finding_dimensions(found, dimension), key=DIMENSIONS.index)),
         impact=found.impact,
         description=found.description,
         category=found.category,
@@ -360,15 +362,14 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
     The input of `judging.agreement.matchers`: proposals are nobody's word, and words on labels that are gone count
     no more.
     """
-    version = tables.judge_version
+    names = version_names(connection)
     rows = connection.execute(
         select(
-            _cell.c.trace_id, _cell.c.rubric, version.c.model, version.c.mode, version.c.prompt_order,
+            _cell.c.trace_id, _cell.c.judge_version,
             _match.c.label_id, _match.c.finding_key, _match.c.author, _match.c.status,
         )
         .join(_finding, _finding.c.finding_key == _match.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
-        .join(version, version.c.judge_version == _cell.c.judge_version)
         .where(_match.c.status != "proposed")
         .order_by(_match.c.row_key)
     ).all()  # fmt: skip
@@ -376,7 +377,7 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
     there = set(label_places(connection)) if newest_word else set()
     found = [
         (
-            row.trace_id, row.rubric, judge_model_name(row.model, row.mode, row.prompt_order), row.label_id,
+            row.trace_id, names[row.judge_version].dimension, names[row.judge_version].judge_model, row.label_id,
             row.finding_key, row.author, row.status,
         )
         for row in newest_word.values()
@@ -392,21 +393,20 @@ def finding_decisions(connection: Connection) -> pd.DataFrame:
 
     The input of `judging.agreement.matchers`: a verdict that its author took back counts no more.
     """
-    version, review = tables.judge_version, tables.finding_review
+    names, review = version_names(connection), tables.finding_review
     rows = connection.execute(
         select(
-            _cell.c.trace_id, _cell.c.rubric, version.c.model, version.c.mode, version.c.prompt_order,
+            _cell.c.trace_id, _cell.c.judge_version,
             review.c.finding_key, review.c.author, review.c.verdict,
         )
         .join(_finding, _finding.c.finding_key == review.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
-        .join(version, version.c.judge_version == _cell.c.judge_version)
         .order_by(review.c.row_key)
     ).all()  # fmt: skip
     newest_word = {(row.finding_key, row.author): row for row in rows}
     found = [
         (
-            row.trace_id, row.rubric, judge_model_name(row.model, row.mode, row.prompt_order), row.finding_key,
+            row.trace_id, names[row.judge_version].dimension, names[row.judge_version].judge_model, row.finding_key,
             row.author, row.verdict,
         )
         for row in newest_word.values()
@@ -488,22 +488,61 @@ def complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
     return by_trace
 
 
-def workspace_likeness(
-    connection: Connection, by_trace: Mapping[str, Sequence[ErrorLabel]] | None = None
-) -> TextLikeness:
-    """Text likeness with the words of every error and of the newest findings of the workspace."""
-    known = complete_errors(connection) if by_trace is None else by_trace
-    errors = [error_text(error) for labels in known.values() for error in labels]
-    newest_first = (
-        select(_finding.c.description, _finding.c.evidence)
-        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
-        .where(is_own_word())
-        .order_by(_finding.c.finding_key.desc())
-    )
-    findings = [
-        f"{description} {evidence}" for description, evidence in connection.execute(newest_first.limit(_CORPUS)).all()
+def newest_label(connection: Connection) -> int:
+    """The newest row of `error_label`, 0 where there is none."""
+    return int(connection.scalar(select(largest(tables.error_label.c.row_key))) or 0)
+
+
+def record_matching(
+    connection: Connection, cell_keys: Collection[int], annotators: Collection[str], last_label: int
+) -> None:
+    """Store that these people's errors, up to the row `last_label`, were compared with the findings of these cells."""
+    table = tables.matching
+    rows = [
+        {"cell_key": key, "annotator": name, "last_label": last_label, "created_at": now()}
+        for key in cell_keys
+        for name in annotators
     ]
-    return TextLikeness([*errors, *findings])
+    if rows:
+        known = table.c.cell_key.in_(cell_keys) & table.c.annotator.in_(annotators)
+        connection.execute(delete(table).where(known))
+        connection.execute(insert(table), rows)
+
+
+def matched_until(connection: Connection, trace_id: str | None = None) -> pd.DataFrame:
+    """cell_key, annotator, last_label: up to which label each person's errors were compared with a cell's findings.
+
+    A jury's cell was compared as far as each of its members that answered. Of all traces, or of one.
+    """
+    table, member = tables.matching, tables.jury_member
+    columns = [table.c.cell_key, table.c.annotator, table.c.last_label]
+    of_trace = [] if trace_id is None else [_cell.c.trace_id == trace_id]
+    compared = select(*columns).join(_cell, _cell.c.cell_key == table.c.cell_key).where(*of_trace)
+    own = pd.DataFrame(connection.execute(compared).all(), columns=[column.name for column in columns])
+    answered = connection.execute(
+        select(member.c.cell_key, member.c.member_key)
+        .join(_cell, _cell.c.cell_key == member.c.member_key)
+        .where(_cell.c.state.in_(("scored", "not_applicable")), *of_trace)
+    ).all()
+    members = pd.DataFrame(answered, columns=["joint_key", "cell_key"])
+    by_jury = members.merge(own, on="cell_key").groupby(["joint_key", "annotator"])["last_label"].agg(["size", "min"])
+    whole = by_jury["size"] == by_jury.index.get_level_values(0).map(members.groupby("joint_key").size().to_dict())
+    joint = by_jury.loc[whole, "min"].rename("last_label").rename_axis(["cell_key", "annotator"]).reset_index()
+    return pd.concat([own, joint], ignore_index=True).astype({"cell_key": "int64", "last_label": "int64"})
+
+
+def unmatched_labels(connection: Connection, *, trace_id: str, annotator: str) -> dict[int, Set[str]]:
+    """By answered cell of a trace: the person's labels that no matching has compared with its findings."""
+    table = tables.error_label
+    rows = connection.execute(
+        select(table.c.label_id, func.max(table.c.row_key).label("last"))
+        .where(table.c.trace_id == trace_id, table.c.annotator == annotator, table.c.occasion == 0)
+        .group_by(table.c.label_id)
+    ).all()
+    seen = matched_until(connection, trace_id)
+    until = seen[seen["annotator"] == annotator].set_index("cell_key")["last_label"].to_dict()
+    cells = connection.scalars(select(_cell.c.cell_key).where(_cell.c.trace_id == trace_id))
+    return {int(key): {row.label_id for row in rows if row.last > until.get(key, 0)} for key in cells}
 
 
 def _propose_trace(
@@ -538,7 +577,7 @@ def judged_cells(connection: Connection, trace_id: str, judge_model: str | None 
     A jury's are left out: what is proposed for its members' findings is proposed for its own.
     """
     cells = connection.execute(
-        select(_cell.c.cell_key, _cell.c.rubric, tables.judge_version.c.model)
+        select(_cell.c.cell_key, _cell.c.rubric, _cell.c.judge_version, tables.judge_version.c.model)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
         .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(ANSWERED_STATES), is_own_word())
     ).all()
@@ -548,9 +587,14 @@ def judged_cells(connection: Connection, trace_id: str, judge_model: str | None 
 def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, list[Candidate]]:
     """The findings of cells as matching sees them, by cell; cells without any are left out."""
     found = findings_of(connection, [cell.cell_key for cell in cells])
+    names = version_names(connection)
     return {
         cell.cell_key: [
-            Candidate(finding_id=key, finding=finding, dimensions=finding_dimensions(finding, cell.rubric))
+            Candidate(
+                finding_id=key,
+                finding=finding,
+                dimensions=finding_dimensions(finding, names[cell.judge_version].dimension),
+            )
             for key, finding in found[cell.cell_key]
         ]
         for cell in cells

@@ -8,12 +8,13 @@ from typing import Literal
 from tracejury.judging.matching.matches import Decision
 from tracejury.judging.records import ErrorLabel, Failure, Finding, FindingVerdict, ScoreLabel, Verdict
 
-PairState = Literal["localized", "caught", "missed", "unmatched"]
+PairState = Literal["localized", "caught", "missed", "unmatched", "not proposed yet"]
+"""`not proposed yet`: an error or a finding alone, before any matching has compared the two."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedCell:
-    """What one judge of the judge model said of the trace."""
+    """What one judge of the judge model said of the trace; `rubric` is its dimension where it has one."""
 
     cell_key: int
     rubric: str
@@ -45,7 +46,7 @@ class Pair:
     @property
     def is_decided(self) -> bool:
         """A person confirmed the match, or said what the unmatched finding is; a missed error asks for nothing."""
-        if self.state == "missed":
+        if self.finding is None:
             return True
         if self.decision is not None:
             return self.decision.status != "proposed"

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
@@ -43,21 +46,37 @@ class Candidate:
     dimensions: frozenset[Dimension]
 
 
+WORD_WEIGHTS: Final = "1"
+"""The version of `word_weights.json`: another table makes other proposals."""
+_FEATURES = 2**20
+
+
 class TextLikeness:
     """How alike two texts are, 0 to 1: cosine of TF-IDF of words and word pairs.
 
-    The idf is that of `corpus`: with the texts of one trace alone, the words that all of its errors share
-    would weigh nothing. scikit-learn takes seconds to import, so it is imported here.
+    The idf is that of a frozen table of words (`word_weights.json`, made from the texts that ship with Tracejury), so
+    that the likeness of two texts depends on these two alone: another judge, trace or label changes no proposal.
+    A word that the table lacks is rare. scikit-learn takes seconds to import, so it is imported here.
     """
 
-    def __init__(self, corpus: Sequence[str]) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer
+    def __init__(self) -> None:
+        from sklearn.feature_extraction.text import HashingVectorizer
 
-        self._vectors = TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True)
-        try:
-            self._vectors.fit(corpus)
-        except ValueError:  # nothing but stop words
-            self._vectors = None
+        self._counts = HashingVectorizer(
+            stop_words="english", ngram_range=(1, 2), alternate_sign=False, norm=None, n_features=_FEATURES
+        )
+        table = orjson.loads(Path(__file__).with_name("word_weights.json").read_bytes())
+        documents, known = int(table["documents"]), dict(table["in_documents"])
+        self._idf = np.full(_FEATURES, _idf(1, documents))
+        self._idf[self._places(known)] = [_idf(count, documents) for count in known.values()]
+
+    def _places(self, terms: Iterable[str]) -> NDArray[np.int64]:
+        """The column of each word or word pair."""
+        from sklearn.feature_extraction import FeatureHasher
+
+        hasher = FeatureHasher(n_features=_FEATURES, input_type="string", alternate_sign=False)
+        columns: NDArray[np.int64] = hasher.transform([term] for term in terms).indices.astype(np.int64)
+        return columns
 
     def __call__(self, ours: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float64]:
         """Likeness of each of `ours` (rows) with each of `theirs` (columns)."""
@@ -66,8 +85,21 @@ class TextLikeness:
     def among(self, texts: Iterable[str]) -> KnownTexts:
         """The same likeness of texts that are known beforehand."""
         distinct = list(dict.fromkeys(texts))
-        vectors = None if self._vectors is None or not distinct else self._vectors.transform(distinct)
+        vectors = self._weighted(distinct) if distinct else None
         return KnownTexts(rows={text: row for row, text in enumerate(distinct)}, vectors=vectors)
+
+    def _weighted(self, texts: Sequence[str]) -> csr_matrix:
+        """Rows of length 1 (0 of a text without words): (1 + log of the count) x idf."""
+        from sklearn.preprocessing import normalize
+
+        rows = self._counts.transform(texts).tocsr()
+        rows.data = (1 + np.log(rows.data)) * self._idf[rows.indices]
+        weighted: csr_matrix = normalize(rows)
+        return weighted
+
+
+def _idf(in_documents: int, documents: int) -> float:
+    return log((1 + documents) / (1 + in_documents)) + 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,15 +155,15 @@ def propose(
 ) -> list[Match]:
     """One-to-one proposals between the errors of one person and the findings of one judge on one trace.
 
-    `parents` gives the parent of each span of the trace; `likeness` should know the texts of the whole
-    workspace. A pair is a candidate when it has text or evidence in common, and beside it a span (or a parent
-    or child of one), the dimension or the category.
+    `parents` gives the parent of each span of the trace; `likeness` may be given, to load its table once. A pair is a
+    candidate when it has text or evidence in common, and beside it a span (or a parent or child of one), the dimension
+    or the category.
     """
     if not errors or not findings:
         return []
     ours = [error_text(error) for error in errors]
     theirs = [finding_text(candidate.finding) for candidate in findings]
-    similar = (likeness or TextLikeness([*ours, *theirs]))(ours, theirs)
+    similar = (likeness or TextLikeness())(ours, theirs)
     judged = [[_judge(e, f, similar[i, j], parents) for j, f in enumerate(findings)] for i, e in enumerate(errors)]
     weights = np.array([[pair[0] for pair in row] for row in judged])
     return [

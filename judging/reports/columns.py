@@ -19,10 +19,10 @@ from tracejury.judging.agreement.frames import among
 from tracejury.judging.labels.label_store import newest
 from tracejury.judging.labels.spans_scored import MARK
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.matching.matches import decisions, finding_reviews
+from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import SCORES_ONLY, current_versions, judge_model_name
+from tracejury.judging.store.judge_models import SCORES_ONLY, current_versions, version_names
 from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision, revision
 
@@ -57,6 +57,8 @@ class Columns:
     repeats: pd.DataFrame
     submitted: pd.DataFrame
     decisions: pd.DataFrame
+    matched: pd.DataFrame
+    """cell_key, annotator, last_label: whose errors were compared with a cell's findings, up to which row."""
     present: Mapping[str, str]
     """The traces of the workspace, with the format of each."""
     current: frozenset[str]
@@ -78,6 +80,7 @@ def load_columns(connection: Connection) -> Columns:
         repeats=_repeats(connection),
         submitted=submissions(connection),
         decisions=_decisions(connection),
+        matched=matched_until(connection),
         present=present,
         current=frozenset(current_versions(connection).values()),
         golds=gold_names(connection),
@@ -116,11 +119,12 @@ def _cells(connection: Connection) -> pd.DataFrame:
         .order_by(cell.c.finished_at, cell.c.cell_key)
     )
     found = _frame(connection, query, columns)
-    asked = select(version.c.judge_version, version.c.model, version.c.mode, version.c.prompt_order)
-    versions = connection.execute(asked).all()
-    names = {row.judge_version: judge_model_name(row.model, row.mode, row.prompt_order) for row in versions}
-    modes = {row.judge_version: row.mode for row in versions}
-    found.insert(4, "judge_model", found["judge_version"].map(names))
+    modes = dict(connection.execute(select(version.c.judge_version, version.c.mode)).all())
+    names = version_names(connection)
+    versions = found["judge_version"]  # without rows `map` makes floats
+    found["dimension"] = versions.map({key: name.dimension for key, name in names.items()}).astype("str")
+    judge_models = versions.map({key: name.judge_model for key, name in names.items()}).astype("str")
+    found.insert(4, "judge_model", judge_models)
     found["reports_errors"] = found["judge_version"].map(modes) != SCORES_ONLY
     return found.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
 
@@ -180,7 +184,10 @@ def _written(connection: Connection) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["cell_key", "category", "location"]).astype({"cell_key": "int64"})
 
 
-_ERROR = ("label_id", "trace_id", "annotator", "impact", "category", "phase", "span_ids", "dimensions", "deleted")
+_ERROR = (
+    "label_id", "trace_id", "annotator", "impact", "category", "phase", "span_ids", "dimensions", "deleted",
+    "row_key",
+)  # fmt: skip
 
 
 def _errors(connection: Connection, present: Set[str]) -> pd.DataFrame:

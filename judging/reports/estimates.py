@@ -53,7 +53,7 @@ class LazyInputs(Inputs):
 
 
 Build = Callable[..., pd.DataFrame]
-SUITES: Final = "any"  # the judge that a suite of dimensions is taken for
+SUITES: Final = compare.SUITES
 
 
 def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -332,26 +332,13 @@ def compared(sources: Sources) -> pd.DataFrame:
 
 def two_arms(sources: Sources, left: str, right: str) -> list[pd.DataFrame]:
     """The pairs of two arms by the dimensions they share; where they share none, each as one judge `SUITES`."""
-    arms = [_arm(sources, text) for text in (left, right)]
-    common = set(arms[0]["dimension"]) & set(arms[1]["dimension"])
-    if common:
-        return [arm[arm["dimension"].isin(common)] for arm in arms]
-    return [as_one_judge(arm) for arm in arms]
+    return list(compare.comparable_sides(*(_arm(sources, text) for text in (left, right))))
 
 
 def _arm(sources: Sources, text: str) -> pd.DataFrame:
     pairs = sources.frames.error_pairs
     mine = pairs[pairs["judge_model"] == text]
     return sources.arm(text) if mine.empty else mine
-
-
-def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
-    """A suite of dimensions as one judge `any`, to be compared error by error; failed cells are left out."""
-    flags = pairs[pairs["state"] == "scored"].astype({"caught": bool, "localized": bool})
-    keys = ["judge_model", "trace_id", "error_id"]
-    found = flags.groupby(keys, sort=False)[["caught", "localized"]].any().reset_index()
-    about = flags.drop_duplicates(keys)[[*keys, "impact", "split"]]
-    return found.merge(about, on=keys).assign(dimension=SUITES, relevant=True, state="scored")
 
 
 def differences(sources: Sources, left: str, right: str) -> pd.DataFrame:

@@ -112,7 +112,8 @@ class LazyFrames:
 
     @cached_property
     def error_pairs(self) -> pd.DataFrame:
-        return _error_pairs(self._reporting(self._now), self._truth.errors, self._truth.decided, self.filters)
+        cells, truth = self._reporting(self._now), self._truth
+        return _error_pairs(cells, truth.errors, truth.decided, self.columns.matched, self.filters)
 
     @cached_property
     def score_pairs(self) -> pd.DataFrame:
@@ -124,7 +125,9 @@ class LazyFrames:
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        return _findings(self.columns.findings, self._seen, self._truth.decided, self.filters)
+        pairs = self.error_pairs
+        waiting = pairs.loc[pairs["state"] == "not_matched", ["trace_id", "dimension", "judge_model"]]
+        return _findings(self.columns.findings, self._seen, self._truth.decided, waiting, self.filters)
 
     @cached_property
     def rationales(self) -> pd.DataFrame:
@@ -418,23 +421,28 @@ _ERROR_PAIR = [
 ]  # fmt: skip
 
 
-def _error_pairs(cells: pd.DataFrame, errors: pd.DataFrame, decided: pd.DataFrame, filters: Filters) -> pd.DataFrame:
-    """Every error under every cell of its trace."""
-    own = errors[["trace_id", "label_id", "impact", "dimensions", "annotator"]]
+def _error_pairs(
+    cells: pd.DataFrame, errors: pd.DataFrame, decided: pd.DataFrame, seen: pd.DataFrame, filters: Filters
+) -> pd.DataFrame:
+    """Every error under every cell of its trace; `seen` says up to which label matches were proposed."""
+    own = errors[["trace_id", "label_id", "impact", "dimensions", "annotator", "row_key"]]
     pairs = cells.merge(own, on="trace_id", how="inner")
     pairs = pairs.merge(
         decided[["cell_key", "label_id", "status", "localized"]], on=["cell_key", "label_id"], how="left"
     )
+    pairs = pairs.merge(seen, on=["cell_key", "annotator"], how="left")
     # a judge that found its rubric not applicable has said something: it reported no error
     answered = _states(pairs) != "failed"
     matched = pairs["status"].notna()
     localized = matched & pairs["localized"].eq(True)  # undefined is not localized
+    is_known = answered & (matched | (pairs["row_key"] <= pairs["last_label"]))
+    state = pd.Series("scored", index=pairs.index).mask(~is_known, "not_matched").where(answered, "failed")
     return pairs.rename(columns={"label_id": "error_id", "status": "match_status"}).assign(
         split=_splits(pairs["trace_id"], filters),
         relevant=_relevant(pairs),
-        state=pd.Series("scored", index=pairs.index).where(answered, "failed"),
-        caught=_where(matched, answered),
-        localized=_where(localized, answered),
+        state=state,
+        caught=_where(matched, is_known),
+        localized=_where(localized, is_known),
     )[_ERROR_PAIR]
 
 
@@ -483,7 +491,9 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, filters: Filters, golds:
 
     The adjudicated gold is of kind `gold`: made from what people said, it would raise every ceiling.
     """
-    judged = cells[cells["dimension"].isin(DIMENSIONS)]
+    judge = [cells["judge_model"], cells["dimension"]]
+    has_score = cells["score"].notna().groupby(judge).transform("any").astype(bool)
+    judged = cells[cells["dimension"].isin(DIMENSIONS) | has_score]
     runs = pd.DataFrame(
         {
             "unit": judged["trace_id"],
@@ -514,16 +524,26 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, filters: Filters, golds:
     return pd.concat([runs, people], ignore_index=True)
 
 
-def _findings(findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, filters: Filters) -> pd.DataFrame:
-    """One row a finding of the current cells; `matched`: with an error of the human compared."""
+def _findings(
+    findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, waiting: pd.DataFrame, filters: Filters
+) -> pd.DataFrame:
+    """One row a finding of the current cells; `matched`: with an error of the human compared.
+
+    `waiting` names the judgements that no matching has compared with all of these errors.
+    """
     about = cells[["cell_key", "trace_id", "dimension", "judge_model"]]
     found = findings.merge(about, on="cell_key", how="inner")
     matched = found["finding_id"].isin(decided["finding_id"])
     columns = [
         "trace_id", "dimension", "judge_model", "split", "finding_id", "matched", "verdict", "citations",
-        "invalid_citations",
+        "invalid_citations", "match_status", "state",
     ]  # fmt: skip
+    best = decided.sort_values("status", kind="stable").drop_duplicates("finding_id")  # confirmed before proposed
+    place = pd.MultiIndex.from_frame(found[["trace_id", "dimension", "judge_model"]].astype("object"))
+    is_open = place.isin(pd.MultiIndex.from_frame(waiting.astype("object")))
     return found.assign(
+        match_status=found["finding_id"].map(best.set_index("finding_id")["status"]),
+        state=pd.Series("scored", index=found.index).mask(is_open, "not_matched"),
         split=_splits(found["trace_id"], filters),
         matched=matched,
         verdict=found["verdict"].mask(matched),

@@ -16,8 +16,7 @@ from sqlalchemy import Connection
 from tracejury.ingest.store import schema
 from tracejury.judging.agreement.ceiling import ANY, PERSON_PAIRS
 from tracejury.judging.labels.label_store import error_labels
-from tracejury.judging.matching.matches import workspace_likeness
-from tracejury.judging.matching.rule import KnownTexts, assign, error_text, finding_text, signs_of
+from tracejury.judging.matching.rule import KnownTexts, TextLikeness, assign, error_text, finding_text, signs_of
 from tracejury.judging.records import DIMENSIONS, Citation, ErrorLabel, Finding
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import chosen_traces, split_of, submitted
@@ -38,7 +37,7 @@ def person_pairs(connection: Connection, filters: Filters) -> pd.DataFrame:
     errors = _errors(connection, by_trace)
     rows: list[dict[str, Any]] = []
     if errors:
-        likeness = _likeness(connection, errors.values())
+        likeness = _likeness(errors.values())
         parents_by = parents_by_trace(connection, by_trace)
         for trace_id, people in by_trace.items():
             parents = parents_by.get(trace_id, {})
@@ -86,11 +85,11 @@ def _errors(connection: Connection, traces: Iterable[str]) -> dict[tuple[str, st
     return dict(found)
 
 
-def _likeness(connection: Connection, errors: Iterable[Sequence[ErrorLabel]]) -> KnownTexts:
+def _likeness(errors: Iterable[Sequence[ErrorLabel]]) -> KnownTexts:
     """Every error's text, as its person wrote it and as a finding, taken apart once for all pairs."""
     known = [error for labels in errors for error in labels]
     texts = (text for error in known for text in (error_text(error), finding_text(as_finding(error))))
-    return workspace_likeness(connection).among(texts)
+    return TextLikeness().among(texts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from tracejury.judging.matching.matches import decisions
 from tracejury.judging.records import CELL_STATES
 from tracejury.judging.runs.verdicts import findings_of
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import judge_model_name
+from tracejury.judging.store.judge_models import version_names
 
 Types = Mapping[str, str]
 LABELS: Final[Types] = {
@@ -146,14 +146,15 @@ def verdict_rows(connection: Connection) -> pd.DataFrame:
     cell = tables.cell
     columns = ("trace_id", "rubric", "judge_version", "repeat", "state", "score", "criteria", "rationale", "reason",
              "prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd", "latency_s")  # fmt: skip
-    rows = connection.execute(_with_model(select(cell.c.cell_key, cell.c.run_key, *(cell.c[name] for name in columns))))
+    names = version_names(connection)
+    rows = connection.execute(_finished(select(cell.c.cell_key, cell.c.run_key, *(cell.c[name] for name in columns))))
     return _frame(
         [
             {
                 **{name: getattr(row, name) for name in columns},
                 "verdict_id": row.cell_key,
                 "run": row.run_key,
-                "judge_model": judge_model_name(row.model, row.mode, row.prompt_order),
+                "judge_model": names[row.judge_version].judge_model,
             }
             for row in rows
         ],
@@ -164,7 +165,9 @@ def verdict_rows(connection: Connection) -> pd.DataFrame:
 def finding_rows(connection: Connection) -> pd.DataFrame:
     """Give one row a finding of a verdict, matched or not."""
     cell = tables.cell
-    rows = connection.execute(_with_model(select(cell.c.cell_key, cell.c.trace_id, cell.c.rubric, cell.c.repeat))).all()
+    names = version_names(connection)
+    asked = (cell.c.cell_key, cell.c.trace_id, cell.c.rubric, cell.c.repeat, cell.c.judge_version)
+    rows = connection.execute(_finished(select(*asked))).all()
     by_key = {row.cell_key: row for row in rows}
     findings = findings_of(connection, list(by_key))
     return _frame(
@@ -174,7 +177,7 @@ def finding_rows(connection: Connection) -> pd.DataFrame:
                 "verdict_id": key,
                 "trace_id": by_key[key].trace_id,
                 "rubric": by_key[key].rubric,
-                "judge_model": judge_model_name(by_key[key].model, by_key[key].mode, by_key[key].prompt_order),
+                "judge_model": names[by_key[key].judge_version].judge_model,
                 "repeat": by_key[key].repeat,
                 **{name: getattr(one, name) for name in ("dimension", "impact", "category", "check", "description")},
                 "evidence": one.evidence,
@@ -215,12 +218,10 @@ STORED: Final[Mapping[str, tuple[str, Callable[[Connection], pd.DataFrame]]]] = 
 """Tables that hold everything of the workspace, whatever is filtered."""
 
 
-def _with_model(query: Select[Any]) -> Select[Any]:
-    cell, version = tables.cell, tables.judge_version
+def _finished(query: Select[Any]) -> Select[Any]:
+    cell = tables.cell
     return (
-        query.add_columns(version.c.model, version.c.mode, version.c.prompt_order)
-        .join(version, version.c.judge_version == cell.c.judge_version)
-        .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
+        query.join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
         .where(cell.c.state.in_(CELL_STATES))
         .order_by(cell.c.cell_key)
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import orjson
 from sqlalchemy import ColumnElement, Connection, Integer, func, select
 
 from tracejury.judging.judges.jury import RULES, Rule
-from tracejury.judging.records import ANSWERED_STATES, CELL_STATES
+from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.store import tables
 
 VERSION_SHOWN = 6  # characters of a version's hash that name it
@@ -37,13 +38,40 @@ def is_joint(judge_model: str) -> bool:
     return any(f" · {joint_mode(rule)}" in judge_model for rule in RULES)
 
 
-def judge_model_name(model: str, mode: str, prompt_order: str) -> str:
-    """The model, and how it was asked where that is not the usual way: another mode is another judge model."""
+def judge_model_name(model: str, mode: str, prompt_order: str, own_rubric: str = "") -> str:
+    """The model, and how it was asked where that is not the usual way: another mode is another judge model.
+
+    So is a rubric of one's own for a dimension that has a rubric already: `gpt-4.1 · rubric brevity`.
+    """
     ways = [
         *([] if mode in _SAYS_NOTHING["mode"] else [mode]),
         *([] if prompt_order in _SAYS_NOTHING["prompt_order"] else [f"{prompt_order} order"]),
+        *([f"rubric {own_rubric}"] if own_rubric else []),
     ]
     return " · ".join([model, *ways])
+
+
+class VersionName(NamedTuple):
+    """What a judge version is called: its judge model, and the dimension that it judges (else its rubric's key)."""
+
+    judge_model: str
+    dimension: str
+
+
+def version_names(connection: Connection) -> dict[str, VersionName]:
+    """Every judge version by its hash."""
+    version = tables.judge_version.c
+    asked = (version.judge_version, version.rubric, version.model, version.mode, version.prompt_order)
+    rows = connection.execute(select(*asked, version.rubric_body)).all()
+    return {row.judge_version: _version_name(row) for row in rows}
+
+
+def _version_name(row: Any) -> VersionName:
+    body = orjson.loads(row.rubric_body)
+    named = body.get("dimension") if isinstance(body, dict) else None
+    dimension = named if named in DIMENSIONS else row.rubric
+    own = row.rubric if dimension != row.rubric else ""
+    return VersionName(judge_model_name(row.model, row.mode, row.prompt_order, own), dimension)
 
 
 def judge_models(connection: Connection) -> list[str]:
@@ -73,7 +101,8 @@ class JudgeVersion(NamedTuple):
 def judge_versions(connection: Connection) -> list[JudgeVersion]:
     """Every version that has finished a cell, by judge and judge model, the oldest first."""
     cell, version = tables.cell, tables.judge_version
-    asked = (version.c.judge_version, version.c.rubric, version.c.model, version.c.mode, version.c.prompt_order)
+    asked = (version.c.judge_version, version.c.rubric)
+    names = version_names(connection)
     rows = connection.execute(
         select(*asked, func.count().label("cells"))
         .join(cell, cell.c.judge_version == version.c.judge_version)
@@ -82,8 +111,7 @@ def judge_versions(connection: Connection) -> list[JudgeVersion]:
         .order_by(version.c.rubric, func.min(cell.c.finished_at), version.c.judge_version)
     )
     found = [
-        JudgeVersion(row.judge_version, row.rubric, judge_model_name(row.model, row.mode, row.prompt_order), row.cells)
-        for row in rows
+        JudgeVersion(row.judge_version, row.rubric, names[row.judge_version].judge_model, row.cells) for row in rows
     ]
     return sorted(found, key=lambda one: (one.rubric, one.judge_model))
 
@@ -96,14 +124,11 @@ def repeats(connection: Connection) -> list[int]:
 
 def later_runs(connection: Connection) -> list[tuple[str, int]]:
     """Each judge model with each of its runs after run 0 that has finished a cell."""
-    cell, version = tables.cell, tables.judge_version
+    cell, names = tables.cell, version_names(connection)
     rows = connection.execute(
-        select(version.c.model, version.c.mode, version.c.prompt_order, cell.c.repeat)
-        .join(version, version.c.judge_version == cell.c.judge_version)
-        .where(cell.c.state.in_(CELL_STATES), cell.c.repeat > 0)
-        .distinct()
+        select(cell.c.judge_version, cell.c.repeat).where(cell.c.state.in_(CELL_STATES), cell.c.repeat > 0).distinct()
     )
-    return sorted((judge_model_name(row.model, row.mode, row.prompt_order), int(row.repeat)) for row in rows)
+    return sorted({(names[row.judge_version].judge_model, int(row.repeat)) for row in rows})
 
 
 def current_versions(connection: Connection) -> dict[tuple[str, str], str]:
@@ -111,18 +136,15 @@ def current_versions(connection: Connection) -> dict[tuple[str, str], str]:
     cell, version = tables.cell, tables.judge_version
     answers = func.sum(cell.c.state.in_(ANSWERED_STATES).cast(Integer))
     rows = connection.execute(
-        select(
-            version.c.judge_version, version.c.rubric, version.c.model, version.c.mode, version.c.prompt_order, answers
-        )
+        select(version.c.judge_version, version.c.rubric, answers)
         .join(cell, cell.c.judge_version == version.c.judge_version)
         .where(cell.c.state.in_(CELL_STATES))
-        .group_by(version.c.judge_version, version.c.rubric, version.c.model, version.c.mode, version.c.prompt_order)
+        .group_by(version.c.judge_version, version.c.rubric)
         .order_by(func.max(cell.c.finished_at), func.max(cell.c.cell_key))
     ).all()
     by_answer = sorted(rows, key=lambda row: row[-1] > 0)  # stable: of those that answered, the newest is last
-    return {
-        (judge_model_name(row.model, row.mode, row.prompt_order), row.rubric): row.judge_version for row in by_answer
-    }
+    names = version_names(connection)
+    return {(names[row.judge_version].judge_model, row.rubric): row.judge_version for row in by_answer}
 
 
 def versions_of(connection: Connection, judge_model: str) -> dict[str, str]:

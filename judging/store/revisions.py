@@ -56,4 +56,6 @@ def revision(connection: Connection) -> Revision:
     )  # fmt: skip
     finished = tables.cell.c.finished_at
     cells = (select(func.count(finished)).scalar_subquery(), largest(finished))
-    return read_revision(connection, [*appended, largest(schema.trace.c.ingested_at), *cells])
+    matched = tables.matching.c
+    matching = (select(func.count(matched.cell_key)).scalar_subquery(), largest(matched.last_label))
+    return read_revision(connection, [*appended, *matching, largest(schema.trace.c.ingested_at), *cells])

@@ -1,7 +1,7 @@
 """The tables of opinions, beside the store's tables of traces. Rows are appended, never changed or deleted.
 
-The exceptions are marked: `annotator`, `queue`, `queue_item`, `assignment`, `lease`, `run`, `cell`, `request`
-and `batch` hold a state that moves forward; what changed in a queue stands in `audit`.
+The exceptions are marked: `annotator`, `queue`, `queue_item`, `assignment`, `lease`, `run`, `cell`, `request`,
+`batch` and `matching` hold a state that moves forward; what changed in a queue stands in `audit`.
 """
 
 from sqlalchemy import (
@@ -399,6 +399,15 @@ match = Table(
     Column("withdrawn", Boolean, nullable=False, comment="a proposal that a later proposal run no longer makes"),
     _when(),
     Index("ix_match_label_id_finding_key", "label_id", "finding_key"),
+)
+
+matching = Table(
+    "matching",
+    metadata,
+    Column("cell_key", ForeignKey("cell.cell_key"), primary_key=True),
+    Column("annotator", Text, primary_key=True, comment="whose errors were compared with the findings of the cell"),
+    Column("last_label", Integer, nullable=False, comment="newest row of error_label that was seen; moves"),
+    _when(),
 )
 
 finding_review = Table(

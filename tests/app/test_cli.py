@@ -270,6 +270,11 @@ class TestOpinions:
         assert "LC" in {row["dimension"] for row in rows}
         assert json.loads((tmp_path / "r" / "manifest.json").read_bytes())["compared"] == ["checks", "person=ben"]
         assert "there are careful-judge, checks" in run(*words, "--compare", "checks", "nobody", code=2).output
+        apart = run(*words, "--compare", "careful-judge", "checks", "--table", "compared_errors")
+        assert "the two sides share no dimension: each counts as one judge" in apart.output
+        rows = list(csv.DictReader((tmp_path / "r" / "compared_errors.csv").open(encoding="utf-8")))
+        assert {row["dimension"] for row in rows} == {"any"}
+        assert "gaia2_gsr has no data" in run(*words, "--table", "gaia2_gsr", code=2).output
 
     @pytest.mark.parametrize(
         "words",

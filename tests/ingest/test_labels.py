@@ -264,3 +264,12 @@ def test_each_held_prediction_is_an_answer_or_a_named_failure(shared: Path) -> N
         "gemini-2.5-flash_GAIA": {"read": 52, "error": 4, "too_long": 2},
         "o4-mini_GAIA": {"read": 31, "too_long": 16, "unparsable": 11},
     }
+
+
+def test_an_answer_wrapped_in_a_list_is_read() -> None:
+    wrapped, bare = reply('[{"errors": [], "scores": []}]'), reply('{"errors": [], "scores": []}')
+    assert isinstance(wrapped, JudgeReply)
+    assert isinstance(bare, JudgeReply)
+    assert wrapped.errors == bare.errors
+    assert wrapped.warnings == ("wrapped_answer: the answer is a list of one object",)
+    assert isinstance(reply('[{"errors": []}, {"errors": []}]'), FailedReply)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import func, select
+from sqlalchemy import Engine, func, select
 from tests.build import LONG_TEXT, TRACE, small_trace, span_id, workspace
 
 from tracejury.ingest import ready, workers
@@ -124,6 +124,24 @@ def test_search_finds_the_span_where_a_word_was_first_said(tmp_path: Path) -> No
         assert [hit.seq for hit in search(connection, "KeyErr")] == [3]
         assert search(connection, '"; DROP TABLE span; --') == []
         assert search(connection, "  ") == []
+
+
+def test_a_search_of_words_that_the_index_cuts_finds_them_all(tmp_path: Path) -> None:
+    with read_transaction(workspace(tmp_path).engine) as connection:
+        assert [hit.seq for hit in search(connection, "careful_clerk")] == [1]
+        assert search(connection, "page_down ?q=final_answer") == []
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=()), max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_any_text_is_a_valid_search(small: Engine, query: str) -> None:
+    with read_transaction(small) as connection:
+        assert len(search(connection, query)) <= 5
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    return workspace(tmp_path_factory.mktemp("small")).engine
 
 
 def test_the_summary_counts_tokens_of_leaf_llm_spans_only(tmp_path: Path) -> None:

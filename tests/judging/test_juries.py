@@ -73,7 +73,7 @@ def failed(model: str, state: FailureState = "refused") -> Member:
 
 
 def joint(*members: Member, rule: Any = "majority") -> Any:
-    likeness = TextLikeness([f.description for m in members for _, f in m.findings] or ["nothing"])
+    likeness = TextLikeness()
     return joint_verdict(members, rule, parents=PARENTS, likeness=likeness)
 
 
@@ -126,7 +126,7 @@ class TestFindings:
 
     def test_two_findings_of_one_member_stay_two(self) -> None:
         twice = [(1, found(NO_SEARCH, CLAIM)), (2, found(NO_SEARCH, CLAIM))]
-        groups = united([said("a", 1, *twice)], parents=PARENTS, likeness=TextLikeness([NO_SEARCH]))
+        groups = united([said("a", 1, *twice)], parents=PARENTS, likeness=TextLikeness())
         assert [group.member_keys for group in groups] == [(1,), (2,)]
 
     def test_errors_that_share_a_span_and_no_word_are_two(self) -> None:

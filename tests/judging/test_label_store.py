@@ -17,7 +17,9 @@ from tests.judging.team import trace_id as team_trace
 
 from tracejury.ingest.batch import store
 from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.judging.agreement.errors import error_figures, error_table, suite_coverage
 from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
+from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.labels.label_store import (
     Applied,
     Stale,
@@ -29,6 +31,7 @@ from tracejury.judging.labels.label_store import (
     state,
 )
 from tracejury.judging.labels.ops import Op, OpError, read_ops
+from tracejury.judging.matching.comparison import compare_trace
 from tracejury.judging.matching.matches import (
     CANDIDATES,
     decide,
@@ -389,6 +392,42 @@ class TestFrames:
         assert pairs.loc[("near", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, False]
         assert pairs.loc[("exact", "LC"), ["relevant", "caught", "localized"]].tolist() == [False, False, False]
 
+    def test_a_rubric_of_ones_own_for_a_dimension_is_a_judge_of_its_own(self, opened: Workspace) -> None:
+        put(opened)
+        body = {"key": "brevity", "dimension": "TC"}
+        for rubric, more in (("TC", {}), ("brevity", {"rubric_body": body})):
+            judge = JudgeVersion(rubric=rubric, model="m", rubric_version="1", mode="trace", **more)
+            with write_transaction(opened.engine) as connection:
+                version = ensure_judge_version(connection, judge)
+                run = add_run(connection, name=rubric, spec={}, author="test")
+                add_cells(connection, run, [(version, rubric, TRACE, repeat) for repeat in (0, 1)])
+                own = tables.cell.c.run_key == run
+                for key in connection.scalars(select(tables.cell.c.cell_key).where(own)).all():
+                    finish_cell(connection, key, verdict(rubric, 1))
+        propose_matches(opened.engine)
+        with read_transaction(opened.engine) as connection:
+            frames = load_frames(connection, Filters())
+        names = {"m", "m · rubric brevity"}
+        for frame in (frames.error_pairs, frames.score_pairs, frames.ratings.query("rater_kind == 'judge'")):
+            assert set(frame["judge_model"]) == names
+            assert set(frame["dimension"]) == {"TC"}
+        assert frames.error_pairs["relevant"].all()
+        consistency = Inputs(ratings=frames.ratings, draws=0).consistency
+        assert set(consistency["judge_model"]) == names
+
+    def test_an_error_of_another_dimension_is_not_relevant_to_it(self, opened: Workspace) -> None:
+        put(opened, errors=[error_label(dimensions=("EE",))])
+        judge = JudgeVersion(
+            rubric="brevity", model="m", rubric_version="1", mode="trace", rubric_body={"dimension": "LC"}
+        )
+        with write_transaction(opened.engine) as connection:
+            version = ensure_judge_version(connection, judge)
+            run = add_run(connection, name="r", spec={}, author="test")
+            add_cells(connection, run, [(version, "brevity", TRACE, 0)])
+            finish_cell(connection, 1, verdict("brevity", 1))
+        with read_transaction(opened.engine) as connection:
+            assert load_frames(connection, Filters()).error_pairs["relevant"].tolist() == [False]
+
     def test_other_outputs_of_the_same_judge_are_repeats(self, opened: Workspace) -> None:
         put(opened)
         import_outcomes(opened.engine, [verdict(score=3)], model="m", author="test")
@@ -487,12 +526,61 @@ class TestMatches:
         assert propose_matches(matched.engine)["new"] == 0
         assert self.pairs(matched) == {("label-1", 1, "proposed", "auto")}
 
+    def test_another_judge_or_trace_changes_no_proposal(self, matched: Workspace) -> None:
+        def proposals() -> set[tuple[str, int, float, str]]:
+            with read_transaction(matched.engine) as connection:
+                rows = connection.execute(select(tables.match)).all()
+            return {(row.label_id, row.finding_key, row.confidence, row.reasons) for row in rows}
+
+        before = proposals()
+        texts = [f"The tool is called with a day that it does not know, number {number}." for number in range(30)]
+        said = [finding(text, 1) for text in texts]
+        other = f"{7:032x}"
+        store(matched.engine, [small_trace(other)])
+        put(matched, errors=[error_label(50, trace_id=other, annotator="cleo", description=texts[0])])
+        import_outcomes(matched.engine, [verdict("LC", 0, *said)], model="unrelated", author="test")
+        counts = propose_matches(matched.engine)
+        mine = {row for row in proposals() if row[0] in {"label-1", "label-2"} and row[1] <= 2}
+        assert (mine, counts["withdrawn"]) == (before, 0)
+
     def test_a_person_confirms_and_the_proposal_stays_in_the_history(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="ada")
         assert self.pairs(matched) == {("label-1", 1, "confirmed", "ada")}
         propose_matches(matched.engine)
         assert self.pairs(matched) == {("label-1", 1, "confirmed", "ada")}
+
+    def test_errors_newer_than_the_last_matching_are_not_missed(self, matched: Workspace) -> None:
+        put(matched, errors=[error_label(7, description="A third error, of which no word is shared.", evidence=())])
+        assert self.states(matched) == {"label-1": "scored", "label-2": "scored", "label-7": "not_matched"}
+        propose_matches(matched.engine)
+        assert set(self.states(matched).values()) == {"scored"}
+
+    def test_findings_newer_than_the_last_matching_miss_nothing(self, matched: Workspace) -> None:
+        import_outcomes(matched.engine, [verdict("TC", 0, finding("Pears.", 2))], model="later", author="test")
+        assert set(self.states(matched, "later").values()) == {"not_matched"}
+        with read_transaction(matched.engine) as connection:
+            pairs = load_frames(connection, Filters(judge_models=("later",))).error_pairs
+            compared = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model="later")
+        rows = error_figures(error_table(pairs, draws=0)).query("metric == 'recall' and impact == 'all'")
+        assert (rows["n"].tolist(), rows["not_matched"].tolist()) == ([0, 0], [2, 2])
+        assert set(rows["reason"]) == {"no matches proposed yet"}
+        assert suite_coverage(pairs).query("impact == 'all'")[["n", "not_matched"]].to_numpy().tolist() == [[0, 2]] * 2
+        assert {pair.state for pair in compared.pairs} == {"not proposed yet"}
+
+    def test_a_new_matching_changes_the_revision_even_where_it_proposes_nothing(self, matched: Workspace) -> None:
+        import_outcomes(matched.engine, [verdict("TC", 0, finding("Pears.", 2))], model="later", author="test")
+        seen = set()
+        for step in (lambda: None, lambda: propose_matches(matched.engine)):
+            step()
+            with read_transaction(matched.engine) as connection:
+                seen.add(revision(connection))
+        assert len(seen) == 2
+
+    def states(self, opened: Workspace, judge_model: str = "m") -> dict[str, str]:
+        with read_transaction(opened.engine) as connection:
+            pairs = load_frames(connection, Filters(judge_models=(judge_model,))).error_pairs
+        return dict(zip(pairs["error_id"], pairs["state"], strict=True))
 
     def test_a_rejected_pair_is_not_caught(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:

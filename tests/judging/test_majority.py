@@ -126,7 +126,7 @@ def test_a_finding_that_matches_a_tied_error_alone_is_unmatched(space: Workspace
     loaded = frames(space).findings
     assert not loaded.set_index("trace_id").loc[trace_id(1), "matched"]
     row = finding_table(loaded, frames(space).judged, draws=0).iloc[0]
-    assert row[["findings", "matched", "unmatched", "reviewed"]].tolist() == [2, 1, 1, 1]  # nobody reviewed it
+    assert row[["findings", "matched", "unmatched", "reviewed"]].tolist() == [2, 1, 1, 0]  # nobody reviewed any
 
 
 def test_the_words_of_people_on_any_label_of_the_error_decide_its_match(space: Workspace) -> None:

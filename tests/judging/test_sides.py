@@ -16,8 +16,8 @@ from tracejury.judging.agreement.ceiling import ANY, error_ceiling
 from tracejury.judging.agreement.compare import compare_errors, compare_scores
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.labels.label_store import error_labels
-from tracejury.judging.matching.matches import workspace_likeness
-from tracejury.judging.matching.rule import Candidate, propose
+from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.matching.rule import Candidate, TextLikeness, propose
 from tracejury.judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
 from tracejury.judging.reports.arms import Arm, arm_pairs, read_arm
 from tracejury.judging.reports.export import inputs_of, opinions_of
@@ -74,7 +74,7 @@ def each_anew(opened: Workspace) -> pd.DataFrame:
     """The pairs of people as those of a judge are proposed: anew for each dimension."""
     rows: list[tuple[Any, ...]] = []
     with read_transaction(opened.engine) as connection:
-        labels, likeness = error_labels(connection), workspace_likeness(connection)
+        labels, likeness = error_labels(connection), TextLikeness()
         for (author, trace), (other, same) in permutations(sorted(submitted(connection, None)), 2):
             ours = [label for label in labels if (label.annotator, label.trace_id) == (author, trace)]
             theirs = [label for label in labels if (label.annotator, label.trace_id) == (other, trace)]
@@ -190,13 +190,14 @@ class TestSides:
     def test_a_judge_and_a_person_stand_in_either_arm(self, space: Workspace) -> None:
         judged(space, score=3)
         judged(space, finding(WRONG_TOOL, 4), score=3, trace=1)
+        propose_matches(space.engine)
         with read_transaction(space.engine) as connection:
             left, right = (arm_pairs(connection, Filters(reference="ada"), read_arm(t)) for t in ("m", "person=ben"))
         errors = compare_errors(left.error_pairs, right.error_pairs, draws=0).set_index(
             ["dimension", "impact", "kind", "metric"]
         )
         row = errors.loc[("TC", "all", "caught", "recall")]
-        assert (row["left"], row["right"], row["n"]) == (0, 0.5, 3)  # a1 and a3 are TC's; ben caught a1
+        assert (row["left"], row["right"], row["n"]) == (0.5, 0.5, 3)  # a1 and a3 are TC's; ben caught a1, m a3
         scores = compare_scores(left.score_pairs, right.score_pairs, draws=0).set_index(["dimension", "metric"])
         assert scores.loc[("TC", "bias"), ["left", "right"]].tolist() == [1.0, 0.5]
 

@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import accuracy_score, multilabel_confusion_matrix, precision_recall_fscore_support
 
 from tracejury.judging.agreement import errors
+from tracejury.judging.agreement.intervals import wilson
 
 
 def pairs(rows: list[tuple[str, str, str, str, bool, bool, bool]], **more: object) -> pd.DataFrame:
@@ -237,3 +238,21 @@ def test_a_rubric_of_ones_own_keeps_its_precision_where_some_errors_are_not_its_
     ).assign(dimension="safety", impact="low", localized=False)
     table = errors.error_table(pairs, draws=0)
     assert set(table.loc[(table["impact"] == "all") & (table["kind"] == "caught"), "precision"]) == {0.5}
+
+
+def test_coverage_of_errors_that_go_by_trace_is_as_uncertain_as_its_traces() -> None:
+    """Ten errors a trace, all caught or none: 20 traces tell as much as 20 errors, in every table."""
+    rows = [
+        {"trace_id": f"t{t:02}", "error_id": f"e{t}-{e}", "impact": "high", "dimension": "LC", "judge_model": "m",
+         "relevant": True, "caught": t % 2 == 0, "localized": False}
+        for t in range(20) for e in range(10)
+    ]  # fmt: skip
+    marked = pd.DataFrame(rows)
+    low, high = wilson(100, 200) or (0.0, 0.0)
+    for table in (errors.suite_coverage(marked), errors.coverage_table(marked)):
+        row = table[(table["kind"] == "caught") & (table["impact"] == "all")].iloc[0]
+        assert row["coverage"] == 0.5
+        assert row["coverage_high"] - row["coverage_low"] > 2 * (high - low)
+    recall = errors.error_table(marked).query("kind == 'caught' and impact == 'all'").iloc[0]
+    suite = errors.suite_coverage(marked).query("kind == 'caught' and impact == 'all'").iloc[0]
+    assert (suite["coverage_low"], suite["coverage_high"]) == (recall["recall_low"], recall["recall_high"])

@@ -31,6 +31,26 @@ def test_finding_precision_is_matched_or_valid_among_reviewed() -> None:
     assert row["finding_precision_low"] < 0.5 < row["finding_precision_high"]
 
 
+def test_a_proposed_match_is_nobodys_review_and_bounds_the_precision() -> None:
+    row = finding_table(findings(match_status=["proposed", None, None, None, None])).iloc[0]
+    # reviewed: three verdicts, one of them valid; of five findings two are open
+    assert (row["reviewed"], row["finding_precision"]) == (3, 1 / 3)
+    assert (row["finding_precision_lowest"], row["finding_precision_highest"]) == (1 / 5, 3 / 5)
+    nobody = finding_table(findings(match_status="proposed", verdict=None)).iloc[0]
+    assert np.isnan(nobody["finding_precision"])
+    assert (nobody["finding_precision_lowest"], nobody["finding_precision_highest"]) == (0, 1)
+    assert nobody["reason"] == "no finding reviewed"
+
+
+def test_findings_that_no_matching_has_compared_are_not_unmatched() -> None:
+    row = finding_table(findings(state=["scored"] * 3 + ["not_matched"] * 2, verdict=None)).iloc[0]
+    assert (row["matched"], row["unmatched"], row["not_matched"]) == (1, 2, 2)
+    assert row["unmatched_per_trace"] == 2  # of the first trace alone
+    never = finding_table(findings(state="not_matched", matched=False, verdict=None)).iloc[0]
+    assert np.isnan(never["unmatched_per_trace"])
+    assert never["reason"].startswith("no matches proposed yet")
+
+
 def test_invalid_citations_are_a_share_of_all_citations() -> None:
     assert finding_table(findings()).iloc[0]["invalid_citation_rate"] == 2 / 7
 

@@ -529,6 +529,17 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_log_trace_key"), ["trace_key"], unique=False)
 
     op.create_table(
+        "matching",
+        sa.Column("cell_key", sa.Integer(), nullable=False),
+        sa.Column(
+            "annotator", sa.Text(), nullable=False, comment="whose errors were compared with the findings of the cell"
+        ),
+        sa.Column("last_label", sa.Integer(), nullable=False, comment="newest row of error_label that was seen; moves"),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.ForeignKeyConstraint(["cell_key"], ["cell.cell_key"], name=op.f("fk_matching_cell_key")),
+        sa.PrimaryKeyConstraint("cell_key", "annotator", name=op.f("pk_matching")),
+    )
+    op.create_table(
         "message",
         sa.Column("trace_key", sa.Integer(), nullable=False),
         sa.Column("message", sa.Integer(), nullable=False, comment="position in the trace's message table"),
