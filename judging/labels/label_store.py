@@ -99,8 +99,9 @@ def touched(connection: Connection, annotator: str) -> dict[str, str]:
         .group_by(_op.c.trace_id)
         .order_by(newest_op)
     )
-    status = {review.trace_id: review.status for review in reviews(connection, _review.c.annotator == annotator)}
-    worked = {trace_id: status.get(trace_id, "open") for (trace_id,) in rows.all()}
+    told = reviews(connection, _review.c.annotator == annotator)
+    status: dict[str, str] = {review.trace_id: review.status for review in told}
+    worked: dict[str, str] = {trace_id: status.get(trace_id, "open") for (trace_id,) in rows.all()}
     return {trace_id: one for trace_id, one in status.items() if trace_id not in worked} | worked
 
 
