@@ -39,7 +39,7 @@ def test_a_trace_is_settled_and_its_gold_written(profile: BrowserContext, addres
     page = person_page(profile, address, "judy", "/adjudicate")
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
-    expect(page.get_by_text("Undecided")).to_be_visible()
+    expect(page.get_by_text("Undecided:")).to_be_visible()
     expect(page.get_by_text("<img src=x onerror=alert(1)>")).to_be_visible()
     text = page.locator("[data-testid=stMain]").inner_text()
     assert "ben" not in text.split()

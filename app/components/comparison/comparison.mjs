@@ -138,7 +138,7 @@ class Comparison {
     },
       tjcEl("span", { class: "tjc-state", "data-state": pair.state, title: TJ_TERMS[pair.state], text: pair.state }),
       tjcEl("div", { class: "tjc-what" }, ...lines),
-      tjcEl("span", { class: "tjc-done", title: tjcDecision(pair), text: pair.decided ? (pair.state === "missed" ? "" : "✓") : "·" }),
+      tjcEl("span", { class: "tjc-done", title: tjcDecision(pair), text: pair.decided ? (["missed", "not proposed yet"].includes(pair.state) ? "" : "✓") : "·" }),
     );
   }
 
