@@ -33,6 +33,7 @@ TERMS: Final = {
     "caught": "An error that a finding of the judge matches.",
     "localized": "A caught error whose finding cites one of the error's spans.",
     "missed": "An error that no finding of the judge matches.",
+    "not proposed yet": "An error marked after the last matching. Try: propose matches again.",
     "unmatched": "A finding that matches no reference error.",
     "valid new error": "An unmatched finding that a person confirmed as a real error.",
     "false alarm": "An unmatched finding that a person rejected: there is no such error.",

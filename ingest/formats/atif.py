@@ -112,7 +112,8 @@ def _answer(session: Session, fields: Fields, time: int | None, model: str | Non
     usage = Usage(prompt=integer(metrics.take("prompttokens")), completion=integer(metrics.take("completiontokens")))
     own_model, step = fields.text("modelname") or model, integer(fields.take("stepid"))
     session.answer(
-        Message("assistant", message.content, (*message.tool_calls, *calls)), time=time, model=own_model, usage=usage,
+        Message("assistant", message.content, (*message.tool_calls, *calls), reasoning=message.reasoning),
+        time=time, model=own_model, usage=usage,
         attributes={**metrics.rest("metrics."), **fields.rest()}, step=step,
         span_id=None if step is None else f"{session.span_id}-step-{step}",
     )  # fmt: skip

@@ -242,7 +242,8 @@ def _sdk_action(session: Session, fields: Fields, time: int | None) -> None:
     text = said.message.content if said is not None else None
     call = ToolCall(name, arguments_text(arguments), call_id or (f"{own_id}-tool" if own_id else None))
     session.answer(
-        Message("assistant", text, (call,)), time=time, span_id=own_id,
+        Message("assistant", text, (call,), reasoning=said.message.reasoning if said is not None else None),
+        time=time, span_id=own_id,
         attributes=fields.rest(),
     )  # fmt: skip
     if name in ("finish", "think") and text is None and isinstance(action.get("message"), str):

@@ -140,7 +140,7 @@ def _answer(session: Session, item: Record, fields: Fields, time: int | None, mo
     rest = {**{k: kept(v) for k, v in item.items() if k not in skipped and v}, **fields.rest("extra.")}
     response.take("choices")  # the message again
     rest.update(response.rest("response."))
-    answer = Message("assistant", message.content, tuple(calls))
+    answer = Message("assistant", message.content, tuple(calls), reasoning=message.reasoning)
     session.answer(answer, time=time, model=own_model or model, usage=usage, attributes=rest)
 
 

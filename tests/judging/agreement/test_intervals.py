@@ -167,7 +167,12 @@ def test_rates_are_resampled_by_trace() -> None:
     counts[:, 0, 0, 0, 0], counts[:, 0, 0, 0, 2] = 10 * hit, 10 * ~hit
     zero = np.zeros((1, 1), dtype=np.int64)
     cells = errors.Cells(
-        traces=tuple(map(str, range(30))), dimensions=("LC",), counts=counts, failed=zero, not_applicable=zero
+        traces=tuple(map(str, range(30))),
+        dimensions=("LC",),
+        counts=counts,
+        failed=zero,
+        not_applicable=zero,
+        not_matched=zero,
     )
     low, high = errors.error_bootstrap(cells, draws=4_000).interval()
     share = hit.mean()
@@ -180,7 +185,12 @@ def test_a_bootstrap_of_the_rates_equals_resampling_rows_by_hand() -> None:
     counts = rng.integers(0, 4, (12, 1, 1, 1, 4)).astype(np.int64)
     zero = np.zeros((1, 1), dtype=np.int64)
     cells = errors.Cells(
-        traces=tuple(map(str, range(12))), dimensions=("LC",), counts=counts, failed=zero, not_applicable=zero
+        traces=tuple(map(str, range(12))),
+        dimensions=("LC",),
+        counts=counts,
+        failed=zero,
+        not_applicable=zero,
+        not_matched=zero,
     )
     boot = errors.error_bootstrap(cells, draws=4_000)
     by_hand = np.array([errors.rates(counts[rng.integers(0, 12, 12)].sum(axis=0))[0, 0, 0] for _ in range(4_000)])
