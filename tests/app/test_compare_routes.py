@@ -281,4 +281,4 @@ def test_reading_the_texts_is_stored_as_seen(full: Workspace, client: TestClient
     client.get(f"/api/compare/texts/{trace_id}", params={"token": compare_token(full, trace_id)})
     with read_transaction(full.engine) as connection:
         found = sightings(connection, annotator="ruth", trace_id=trace_id)
-    assert [one.what for one in found] == ["Compare"]
+    assert "Compare" in [one.what for one in found]
