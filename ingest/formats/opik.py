@@ -10,10 +10,10 @@ from collections.abc import Generator, Iterator
 
 from tracejury.ingest.formats.exports import as_text, opinion, without_wrapper
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Found, traces
-from tracejury.ingest.formats.rows import columns_of, opened, read_rows
+from tracejury.ingest.formats.otel import Found, read_collected
+from tracejury.ingest.formats.rows import columns_of, opened, take_rows
 from tracejury.ingest.formats.spans import brief, kept
-from tracejury.ingest.sniff import FileSample, rejected
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.times import integer
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, SpanKind, Trace
 
@@ -40,23 +40,14 @@ def sniff(sample: FileSample) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the file."""
-    found = Found()
-    bad = yield from collect(source, found)
-    if found.spans or not bad:
-        yield from traces(found, format=NAME, source=source)
+    yield from read_collected(source, collect, format=NAME)
 
 
 def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
     """Add the traces and spans of a file; yields and counts the rows that are neither."""
-    bad = 0
-    for row in read_rows(source.data, lists=("content", "data", "traces")):
-        try:
-            if row.error is not None:
-                raise row.error
-            _take(row.values, found, row.place)
-        except IngestError as error:
-            bad += 1
-            yield rejected(source.file, error)
+    bad = yield from take_rows(
+        source, lambda row: _take(row.values, found, row.place), lists=("content", "data", "traces")
+    )
     _hang_on_traces(found)
     return bad
 

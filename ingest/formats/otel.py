@@ -57,6 +57,16 @@ def take_documents(
     return bad
 
 
+def read_collected(
+    source: Source, collect: Callable[[Source, Found], Generator[Rejected, None, int]], *, format: str
+) -> Iterator[Trace | Rejected]:
+    """Every trace of what `collect` adds; a file of which nothing could be read has been rejected part by part."""
+    found = Found()
+    bad = yield from collect(source, found)
+    if found.spans or found.logs or not bad:
+        yield from traces(found, format=format, source=source)
+
+
 def traces(found: Found, *, format: str, source: Source) -> Iterator[Trace | Rejected]:
     """One trace for each trace id of the file, in the order they first appear; ids become lower-case hex.
 

@@ -16,7 +16,7 @@ from tracejury.ingest import times
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.fields import pairs
 from tracejury.ingest.formats.long_lines import long_traces
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, traces
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, read_collected
 from tracejury.ingest.formats.spans import brief, kept, status_of
 from tracejury.ingest.parse import inner_json, json_text, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
@@ -49,10 +49,7 @@ def sniff(sample: FileSample) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the file: all its requests are read, then split by trace id."""
-    found = Found()
-    bad = yield from collect(source, found)
-    if found.spans or found.logs or not bad:
-        yield from traces(found, format=NAME, source=source)
+    yield from read_collected(source, collect, format=NAME)
 
 
 def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:

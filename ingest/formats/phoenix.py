@@ -6,13 +6,13 @@ form nests `context` and flattens `attributes`. Names of attributes are OpenInfe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.otel import Found, traces
-from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
+from tracejury.ingest.formats.otel import Found, read_collected
+from tracejury.ingest.formats.rows import Row, columns_of, opened, take_rows, time_of
 from tracejury.ingest.formats.spans import kept, status_of, time_of_field
-from tracejury.ingest.sniff import FileSample, rejected
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import SPAN_KINDS, IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "phoenix"
@@ -34,17 +34,11 @@ def sniff(sample: FileSample) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the table."""
-    found, bad = Found(), 0
-    for row in read_rows(source.data):
-        try:
-            if row.error is not None:
-                raise row.error
-            found.spans.append(_span(row))
-        except IngestError as error:
-            bad += 1
-            yield rejected(source.file, error)
-    if found.spans or not bad:
-        yield from traces(found, format=NAME, source=source)
+    yield from read_collected(source, _collect, format=NAME)
+
+
+def _collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+    return (yield from take_rows(source, lambda row: found.spans.append(_span(row))))
 
 
 def _span(row: Row) -> tuple[str, SpanDraft]:

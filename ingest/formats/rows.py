@@ -7,15 +7,15 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tracejury.ingest import times
 from tracejury.ingest.formats.spans import brief
 from tracejury.ingest.parse import clean, clean_text, inner_json, parse_documents, to_utf8
-from tracejury.ingest.sniff import FileSample
-from tracejury.ingest.trace import IngestError, Json
+from tracejury.ingest.sniff import FileSample, rejected
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -70,6 +70,22 @@ def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",)) -> Iterator[Ro
         yield from _json(data, lists)
     else:
         yield from _csv(text)
+
+
+def take_rows(
+    source: Source, take: Callable[[Row], None], *, lists: tuple[str, ...] = ("data",)
+) -> Generator[Rejected, None, int]:
+    """Give every row of a file to `take`; yields and counts those that cannot be read."""
+    bad = 0
+    for row in read_rows(source.data, lists=lists):
+        try:
+            if row.error is not None:
+                raise row.error
+            take(row)
+        except IngestError as error:
+            bad += 1
+            yield rejected(source.file, error)
+    return bad
 
 
 def _is_binary(data: bytes) -> bool:

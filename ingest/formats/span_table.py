@@ -11,12 +11,12 @@ from collections.abc import Set as AbstractSet
 from typing import cast
 
 from tracejury.ingest.formats.fields import Fields, plain_name, time_of_any
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, traces
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, read_collected
 from tracejury.ingest.formats.otlp import key_values
-from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows
+from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, take_rows
 from tracejury.ingest.formats.spans import kept, kept_dict
 from tracejury.ingest.parse import json_text
-from tracejury.ingest.sniff import FileSample, rejected
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "span_table"
@@ -43,24 +43,12 @@ def _is_row(names: AbstractSet[str]) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the table."""
-    found = Found()
-    bad = yield from collect(source, found)
-    if found.spans or not bad:
-        yield from traces(found, format=NAME, source=source)
+    yield from read_collected(source, collect, format=NAME)
 
 
 def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
     """Add the span of each row; yields and counts the rows that hold none."""
-    bad = 0
-    for row in read_rows(source.data, lists=_ROWS):
-        try:
-            if row.error is not None:
-                raise row.error
-            found.spans.append(_span(row))
-        except IngestError as error:
-            bad += 1
-            yield rejected(source.file, error)
-    return bad
+    return (yield from take_rows(source, lambda row: found.spans.append(_span(row)), lists=_ROWS))
 
 
 def holds_rows(value: Json) -> bool:

@@ -10,10 +10,10 @@ from collections.abc import Generator, Iterator
 
 from tracejury.ingest.formats.exports import opinion
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Found, traces
-from tracejury.ingest.formats.rows import columns_of, opened, read_rows
+from tracejury.ingest.formats.otel import Found, read_collected
+from tracejury.ingest.formats.rows import columns_of, opened, take_rows
 from tracejury.ingest.formats.spans import kept
-from tracejury.ingest.sniff import FileSample, rejected
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.times import integer
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, SpanKind, Trace
 
@@ -45,24 +45,14 @@ def sniff(sample: FileSample) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the file."""
-    found = Found()
-    bad = yield from collect(source, found)
-    if found.spans or not bad:
-        yield from traces(found, format=NAME, source=source)
+    yield from read_collected(source, collect, format=NAME)
 
 
 def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
     """Add the span of each call; yields and counts the rows that hold none."""
-    bad = 0
-    for row in read_rows(source.data, lists=("calls", "data")):
-        try:
-            if row.error is not None:
-                raise row.error
-            _take(Fields(row.values), found, row.place)
-        except IngestError as error:
-            bad += 1
-            yield rejected(source.file, error)
-    return bad
+    return (
+        yield from take_rows(source, lambda row: _take(Fields(row.values), found, row.place), lists=("calls", "data"))
+    )
 
 
 def _take(fields: Fields, found: Found, place: str) -> None:

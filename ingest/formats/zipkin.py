@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from typing import cast
 
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, traces
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, read_collected, take_documents
 from tracejury.ingest.formats.spans import brief, kept, kept_dict, status_of
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.sniff import FileSample
@@ -30,10 +30,7 @@ def sniff(sample: FileSample) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the file."""
-    found = Found()
-    bad = yield from collect(source, found)
-    if found.spans or not bad:
-        yield from traces(found, format=NAME, source=source)
+    yield from read_collected(source, collect, format=NAME)
 
 
 def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tracejury.ingest.formats.gaia2.export import Export
+from tracejury.ingest.formats.gaia2.export import Export, empty_export
 from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, text, without_empty, word
 from tracejury.ingest.formats.gaia2.verdict import Evidence
 from tracejury.ingest.parse import inner_json
@@ -81,15 +81,10 @@ class Lite:
 
     def as_export(self) -> Export:
         """The little that a lite file tells of scenario and agent, in the shape of an export without events."""
-        return Export(
+        return replace(
+            empty_export(None),
             definition=without_empty({"scenario_id": self.raw.get("scenario_id")}),
             simulation={"agent_id": self.raw.get("main_agent_type"), "model_id": self.raw.get("model_id")},
-            annotation={},
-            runner_config={},
-            planned=(),
-            completed=(),
-            log=(),
-            raw={},
         )
 
 
