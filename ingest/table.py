@@ -45,7 +45,7 @@ _DICTIONARY_LIMIT = 256 * 1024**2  # bytes: a text that repeats is written once 
 
 def span_rows(trace: Trace) -> list[dict[str, Any]]:
     """One dictionary a span with every column; messages whole, times as UTC microseconds, JSON as values."""
-    said = [_message(position, message) for position, message in enumerate(trace.messages)]
+    said = [message_row(position, message) for position, message in enumerate(trace.messages)]
     return [_row(span, said) for span in trace.spans]
 
 
@@ -131,7 +131,8 @@ def _plain(value: Any) -> Any:
     return value.tolist()
 
 
-def _message(position: int, message: Message) -> dict[str, Any]:
+def message_row(position: int, message: Message) -> dict[str, Any]:
+    """Give every field of a message and its position in the trace."""
     return {"message": position, **asdict(message), "tool_calls": [asdict(call) for call in message.tool_calls]}
 
 

@@ -5,8 +5,7 @@ No filter but the traces asked for: estimates and their filters are in `estimate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pandas as pd
@@ -14,7 +13,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, Select, select
 
 from tracejury.ingest.store import load, schema, trace_ids
-from tracejury.ingest.table import span_frame, span_table, trace_frame
+from tracejury.ingest.table import message_row, span_frame, span_table, trace_frame
 from tracejury.ingest.trace import Trace
 from tracejury.judging.labels.label_store import error_labels, reviews, score_labels
 from tracejury.judging.matching.matches import decisions
@@ -80,7 +79,7 @@ MESSAGES: Final[Types] = {
     "message": "int64",
     **dict.fromkeys(("role", "content"), "str"),
     "tool_calls": "object",
-    **dict.fromkeys(("name", "tool_call_id"), "str"),
+    **dict.fromkeys(("name", "tool_call_id", "reasoning"), "str"),
 }
 
 
@@ -110,17 +109,13 @@ def message_rows(connection: Connection, wanted: Collection[str] | None = None) 
     return messages_frame(traces_of(connection, wanted))
 
 
-def messages_frame(traces: Iterator[Trace]) -> pd.DataFrame:
+def messages_frame(traces: Iterable[Trace]) -> pd.DataFrame:
     """Give the messages of these traces under `MESSAGES`."""
     rows = [
-        {
-            "trace_id": trace.trace_id, "message": position, "role": one.role, "content": one.content,
-            "tool_calls": [asdict(call) for call in one.tool_calls], "name": one.name,
-            "tool_call_id": one.tool_call_id,
-        }
+        {"trace_id": trace.trace_id, **message_row(position, one)}
         for trace in traces
         for position, one in enumerate(trace.messages)
-    ]  # fmt: skip
+    ]
     return _frame(rows, MESSAGES)
 
 
@@ -195,7 +190,7 @@ def finding_rows(connection: Connection) -> pd.DataFrame:
 def match_rows(connection: Connection) -> pd.DataFrame:
     """Give one row an error and a finding that stand as proposed, confirmed or rejected."""
     cell = tables.cell
-    trace_of = dict(connection.execute(select(cell.c.cell_key, cell.c.trace_id)).tuples().all())
+    trace_of = dict(connection.execute(select(cell.c.cell_key, cell.c.trace_id)).all())
     rows = [
         {
             "trace_id": trace_of[one.cell_key], "label_id": one.label_id,

@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import tracejury as tj
+from tracejury.ingest.trace import Message
 from tracejury.judging.records import Verdict
 from tracejury.judging.reports import rows
 
@@ -39,6 +41,13 @@ def test_every_table_has_rows_and_the_documented_types(opened: tj.Workspace, nam
     assert {column: str(kind) for column, kind in frame.dtypes.items()} == {
         column: str(pd.Series(dtype=kind).dtype) for column, kind in types.items()
     }
+
+
+def test_a_message_has_every_field_of_the_trace_format() -> None:
+    trace = tj.read(SAMPLES / "trail")[0].trace
+    frame = rows.messages_frame([replace(trace, messages=(Message("assistant", "Six.", reasoning="Look it up."),))])
+    assert list(frame.columns) == ["trace_id", "message", *(one.name for one in fields(Message))]
+    assert frame["reasoning"].tolist() == ["Look it up."]
 
 
 def test_spans_come_as_pandas_and_as_arrow(opened: tj.Workspace) -> None:
