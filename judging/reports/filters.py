@@ -104,8 +104,9 @@ class UnknownFilterError(ValueError):
         names = list(known)
         more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
         there = "; ".join(names[:MOST_NAMED]) + more
-        self.problem, self.remedy = problem, f"use one of: {there}" if names else "there is none yet"
-        super().__init__(f"{problem}. Try: {there}" if names else f"{problem}: there is none yet")
+        none_yet = "leave it out, since there is none yet"
+        self.problem, self.remedy = problem, f"use one of: {there}" if names else none_yet
+        super().__init__(f"{problem}. Try: {there or none_yet}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -133,7 +133,7 @@ def test_a_whole_file_takes_the_place_of_a_damaged_one_and_not_the_other_way(tmp
     assert (second.traces, second.replaced, second.rejected) == (1, [made.TRACE], [])
     third = ingest(engine, [tmp_path / "damaged.jsonl"])
     assert third.traces == 0
-    assert third.replaced == []
-    assert third.completed == []
+    assert (third.duplicates, third.replaced, third.completed) == (1, [], [])
+    assert [one.place for one in third.rejected] == [one.place for one in first.rejected]
     with read_transaction(engine) as connection:
         assert [one.span_id for one in load(connection, made.TRACE).spans] == [made.ROOT, made.CALL, made.TOOL]
