@@ -15,7 +15,7 @@ from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, time_of_any
 from tracejury.ingest.formats.otel import take_documents
 from tracejury.ingest.formats.spans import brief, kept
-from tracejury.ingest.formats.trajectory import Session, Usage, session_trace
+from tracejury.ingest.formats.trajectory import Session, Usage, one_answer, session_trace
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.times import integer
@@ -186,7 +186,7 @@ def _close(rollout: _Rollout) -> None:
     """Make one call of the model of the items that it answered with."""
     if not rollout.items:
         return
-    texts: list[str] = []
+    answers: list[Message] = []
     calls: list[ToolCall] = []
     rest: list[Json] = []
     for item in rollout.items:
@@ -197,17 +197,16 @@ def _close(rollout: _Rollout) -> None:
             calls.append(ToolCall(name, arguments_text(arguments), as_text(left.pop("call_id", left.get("id")))))
         else:
             said = read_message(item)
-            texts += [said.message.content] if said is not None and said.message.content else []
+            answers += [said.message] if said is not None else []
             left = said.rest if said is not None and isinstance(said.rest, dict) else {}
         left.pop("type", None)
         if left:
             rest.append(kept(left))
-    rollout.said.update(texts)
+    rollout.said.update(text for one in answers for text in _texts(one))
     end = next((time for time in reversed(rollout.times) if time is not None), None)
-    message = Message("assistant", "\n".join(texts) if texts else None, tuple(calls))
     attributes: Record = {"items": rest} if rest else {}
     rollout.last_call = rollout.session.answer(
-        message, start=rollout.since, time=end, model=rollout.model, attributes=attributes
+        one_answer(answers, calls), start=rollout.since, time=end, model=rollout.model, attributes=attributes
     )
     rollout.items, rollout.times, rollout.since = [], [], end
 
@@ -221,15 +220,15 @@ def _event(rollout: _Rollout, payload: Record, time: int | None) -> None:
         _close(rollout)
         _count(rollout, info.get("last_token_usage") if isinstance(info, dict) else None)
     text = payload.get(_REPEATED[kind]) if kind in _REPEATED else None
-    held = {text for item in rollout.items for text in _texts(item)} | rollout.said
+    waiting = [said.message for item in rollout.items if (said := read_message(item)) is not None]
+    held = {text for one in waiting for text in _texts(one)} | rollout.said
     if isinstance(text, str) and any(text in one for one in held):
         return
     rollout.session.event(kind, payload, time)
 
 
-def _texts(item: Record) -> list[str]:
-    said = read_message(item)
-    return [said.message.content] if said is not None and said.message.content else []
+def _texts(message: Message) -> list[str]:
+    return [text for text in (message.content, message.reasoning) if text]
 
 
 def _count(rollout: _Rollout, usage: Json) -> None:

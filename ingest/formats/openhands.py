@@ -156,7 +156,8 @@ def _action(session: Session, fields: Fields, action: str, time: int | None) -> 
         text = as_text(args.get("final_thought")) or fields.text("message")
     usage, model, rest = _usage(fields, response)
     session.answer(
-        Message("assistant", text, (call,)), time=time, model=model, usage=usage, span_id=own_id,
+        Message("assistant", text, (call,), reasoning=said.message.reasoning if said is not None else None),
+        time=time, model=model, usage=usage, span_id=own_id,
         attributes={**rest, "action": action, "args": kept(args), **fields.rest()},
     )  # fmt: skip
     if action in ("finish", "think") and call.id is not None:  # tools that the agent answers itself

@@ -13,7 +13,7 @@ from tracejury.ingest.conventions.message_json import content_text, read_message
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, time_of_any
 from tracejury.ingest.formats.spans import brief, kept
-from tracejury.ingest.formats.trajectory import Session, Usage, session_trace
+from tracejury.ingest.formats.trajectory import Session, Usage, one_answer, session_trace
 from tracejury.ingest.parse import parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.times import integer
@@ -146,16 +146,10 @@ def _answer(session: Session, item: Record, fields: Fields, time: int | None, mo
 
 def _response(session: Session, item: Record, fields: Fields, time: int | None, model: str | None) -> None:
     """An answer of the Responses API as it came: its items are one call of the model."""
-    texts: list[str] = []
-    calls: list[ToolCall] = []
     output = item.get("output")
-    for one in output if isinstance(output, list) else []:
-        said = read_message(one)
-        if said is not None:
-            texts += [said.message.content] if said.message.content else []
-            calls += said.message.tool_calls
+    read = [read_message(one) for one in output] if isinstance(output, list) else []
     held = Fields({k: v for k, v in item.items() if k not in ("output", "object", "extra")})
-    message = Message("assistant", "\n".join(texts) or None, tuple(calls))
+    message = one_answer([one.message for one in read if one is not None])
     session.answer(message, time=time, model=held.text("model") or model, usage=_usage(held),
                    attributes={**held.rest("response."), **fields.rest("extra.")})  # fmt: skip
 

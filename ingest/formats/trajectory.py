@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tracejury.ingest.conventions.parts import joined
 from tracejury.ingest.formats.exports import Shaped, shaped_trace
 from tracejury.ingest.formats.spans import kept, kept_dict
-from tracejury.ingest.trace import Json, Message, Source, SpanDraft, Trace
+from tracejury.ingest.trace import Json, Message, Source, SpanDraft, ToolCall, Trace
 
 _POSITIONS = 2_000_000
 """Places of messages that the calls of a session may hold in all; from there on a call holds what is new to it."""
@@ -21,6 +22,16 @@ class Usage:
     completion: int | None = None
     total: int | None = None
     reasoning: int | None = None
+
+
+def one_answer(said: Sequence[Message], calls: Sequence[ToolCall] = ()) -> Message:
+    """One answer of a model made of its parts in order: what it thought, what it said, what it called."""
+    return Message(
+        "assistant",
+        joined([one.content or None for one in said]),
+        (*(call for one in said for call in one.tool_calls), *calls),
+        reasoning=joined([one.reasoning for one in said]),
+    )
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from tests.ingest.trail_files import read_all
 
 from tracejury.ingest.formats import trajectory
 from tracejury.ingest.formats.rows import read_rows
-from tracejury.ingest.readers import read_inputs
+from tracejury.ingest.readers import read_bytes, read_inputs
 from tracejury.ingest.trace import Rejected, Trace
 
 Make = Callable[[], bytes]
@@ -184,6 +184,26 @@ def test_every_leaf_is_in_the_table(name: str) -> None:
     documents = [row.values for row in read_rows(data, lists=())]
     missing = lost(documents, [read(name)], STRUCTURE)
     assert [leaf for leaf in missing if not str(leaf[1]).startswith('"')] == []  # JSON texts of plain words
+
+
+def codex_without_events() -> bytes:
+    """A rollout that tells the model's thoughts as an item alone, as most versions write them."""
+    return made.lines([one for one in made.codex() if one["payload"].get("type") != "agent_reasoning"])
+
+
+@pytest.mark.parametrize(
+    ("format", "data"),
+    [
+        ("codex", lambda: made.lines(made.codex())),
+        ("codex", codex_without_events),
+        ("atif", lambda: ALL["atif"][1]()),
+        ("openhands", lambda: ALL["openhands sdk"][1]()),
+    ],
+)
+def test_what_a_model_thought_stands_with_its_answer(format: str, data: Callable[[], bytes]) -> None:
+    (trace,) = (one for one in read_bytes(data(), file="t.jsonl") if isinstance(one, Trace))
+    assert trace.format == format
+    assert [one.reasoning for one in trace.messages if one.reasoning] == ["Look it up."]
 
 
 # ---- what belongs to one tool ----------------------------------------------------------------------------------
