@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from tracejury.ingest.evaluations import is_evaluation
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanKind
@@ -111,8 +112,13 @@ _WORDS = re.compile(r"\w\s+\w")
 
 
 def leftovers(span: HasText) -> Iterator[Leftover]:
-    """The texts of a span that no column holds, under their own names, in the order of the source."""
+    """The texts of a span that no column holds, under their own names, in the order of the source.
+
+    What an evaluator said is none: it becomes a verdict, and neither annotators nor judges may read it here.
+    """
     for name, value in span.attributes.items():
+        if is_evaluation(name):
+            continue
         leftover = _leftover(f"attribute:{name}", name, name, value)
         if leftover is not None:
             yield leftover
@@ -121,6 +127,8 @@ def leftovers(span: HasText) -> Iterator[Leftover]:
         if not isinstance(attributes, dict) or event.get("name") == "exception":
             continue
         for name, value in attributes.items():
+            if is_evaluation(str(event.get("name"))) or is_evaluation(name):
+                continue
             label = f"event {event.get('name') or number}: {name}"
             known = not isinstance(value, str) and str(event.get("name")).startswith(_DIALECTS)
             leftover = _leftover(f"event:{number}:{name}", label, name, value, is_rest=known)

@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tracejury.app.cli import main
+from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import load, read_transaction
+from tracejury.ingest.trace import Trace
 from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import load_frames
@@ -57,6 +59,24 @@ def trace_file(folder: Path, root_events: list[dict[str, object]], child_events:
     file = folder / "trace.json"
     file.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}), encoding="utf-8")
     return file
+
+
+def test_what_an_evaluator_said_is_in_no_text_of_the_trace(tmp_path: Path) -> None:
+    """Long words are shown at their span under their own name, but for an evaluator's: in an event or an attribute."""
+    words = " and the tide turned before anybody had read the table" * 3
+    said = evaluation("Relevance", 0.5, gen_ai__evaluation__explanation="INEVENT" + words)
+    file = trace_file(tmp_path, [said], [])
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["resourceSpans"][0]["scopeSpans"][0]["spans"][1]["attributes"] += [
+        attribute("gen_ai.evaluation.explanation", "INATTRIBUTE" + words), attribute("acme.note", "NOTE" + words),
+    ]  # fmt: skip
+    file.write_text(json.dumps(document), encoding="utf-8")
+    (trace,) = read_traces(file)
+    assert isinstance(trace, Trace)
+    text = render_trace(trace).text
+    assert "NOTE" in text
+    assert "INEVENT" not in text
+    assert "INATTRIBUTE" not in text
 
 
 @pytest.fixture
