@@ -54,7 +54,7 @@ def test_a_fresh_visit_opens_the_draft_at_its_span_and_passes_what_is_finished(
     page.click("dialog[open] .tj-primary")
     desk.ready("t2")
     page.wait_for_selector('[data-tj="saved"][data-kind="saved"]')
-    expect(page.locator('[data-tj="queue"]')).to_contain_text("0/3")
+    expect(page.locator('[data-tj="queue"]')).to_contain_text("0 of 3 done")
     shown(page, f"{address}/?trace=gone", "t2")
     expect(page.get_by_text("This workspace holds no trace 'gone'")).to_be_visible()
 

@@ -5,7 +5,7 @@ import { ErrorCards } from "./errors.mjs";
 import { isTyping, keyTable, pressedKey } from "./keys.mjs";
 import { JudgeText } from "./judgetext.mjs";
 import { applyOperation, completeState, fingerprint, History, inverseOf, missingFields } from "./labels.mjs";
-import { clashText, differences, differenceText, rebased, rebasedAll, subjectOf, takingTheirs } from "./merge.mjs";
+import { clashText, differences, differenceText, lastWord, rebased, rebasedAll, subjectOf, takingTheirs } from "./merge.mjs";
 import { Outbox, unsentTraces } from "./outbox.mjs";
 import { copyText, el, meaningOf, replaceIn, say, showText } from "./page.mjs";
 import { Reader } from "./reader.mjs";
@@ -342,6 +342,7 @@ class Desk {
       const form = kind === "review.put" ? reviewForm(sent.payload) : sent.payload;
       this.outbox.add({ op_id: this.newId(), ...sent, payload: form, client_time: new Date().toISOString() });
     }
+    if (this.outbox.notes.length) this.drawNote(); // it says what is here now
     this.keepHistorySoon();
     this.draw();
   }
@@ -588,8 +589,9 @@ class Desk {
     const { clash, change } = entry;
     const place = this.placeName((clash || change).operation);
     if (change) return el("li", { text: differenceText(change, place) });
+    const text = clashText(lastWord(clash, this.later || this.state), place);
     const take = takingTheirs(clash, this.state) && el("button", { class: "tj-quiet", text: "Take the other machine’s", on: { click: () => this.takeTheirs(entry) } });
-    return el("li", {}, el("span", { text: clashText(clash, place) + " " }), take);
+    return el("li", {}, el("span", { text: text + " " }), take);
   }
 
   takeTheirs(entry) {

@@ -66,8 +66,8 @@ export function rebasedAll(operations, state, dimensions = []) {
   return result;
 }
 
-/** The clash with what is here after all operations: somebody typed on. */
-function lastWord(clash, state) {
+/** The clash with what is here in `state`: somebody typed on. */
+export function lastWord(clash, state) {
   return clash.here === null ? clash : { ...clash, here: subjectOf(state, clash.operation) || clash.here };
 }
 
