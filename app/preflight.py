@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select
 
 from tracejury.ingest.damage import is_damaged
 from tracejury.ingest.gaps import GAPS, Gaps, find_gaps
+from tracejury.ingest.late import may_complete
 from tracejury.ingest.readers import read_inputs
 from tracejury.ingest.store import content_digest, schema
 from tracejury.ingest.trace import LooseLogs, Rejected, Trace
@@ -43,6 +44,9 @@ class Preflight:
     unread: int = 0
     """Traces of which not all could be read: model calls without messages, tool calls without text."""
 
+    joinable: int = 0
+    """Traces of an id that is there with other content, in formats whose files are joined."""
+
     @property
     def changed(self) -> int:
         """Traces of an id that is there with other content."""
@@ -56,14 +60,15 @@ class Preflight:
     @property
     def late(self) -> int:
         """What may complete stored traces: traces with other content, and files of log records."""
-        return int((self.traces["state"] == "changed").sum()) + len(self.loose)
+        return self.joinable + len(self.loose)
 
 
 def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
     """Read everything and store nothing."""
     trace = schema.trace.c
-    stored = connection.execute(select(trace.trace_id, trace.digest, trace.warnings)).all()
+    stored = connection.execute(select(trace.trace_id, trace.digest, trace.format, trace.warnings)).all()
     known = {row.trace_id: row.digest for row in stored}
+    format_of = {row.trace_id: row.format for row in stored}
     damaged = {row.trace_id for row in stored if is_damaged(orjson.loads(row.warnings))}
     found = Preflight(traces=pd.DataFrame(columns=list(COLUMNS)))
     rows: list[tuple[object, ...]] = []
@@ -79,6 +84,7 @@ def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
         state = _state(item, known, seen)
         if state == "changed" and item.trace_id in damaged and not is_damaged(item.warnings):
             state = "new"
+        found.joinable += state == "changed" and may_complete(format_of[item.trace_id], item.format)
         seen.add(item.trace_id)
         rows.append(_row(item, state, measured=len(rows) < READ_LIMIT))
         for warning in item.all_warnings:

@@ -198,6 +198,12 @@ def _commit_together(
     report.completed += [one.told() for one in from_inbox if isinstance(one, Completion) and one.changed]
 
 
+OTHER_CONTENT = (
+    "keep the one that is there, put this one in its place with `tracejury traces replace` (labels stay), or ingest "
+    "it into another workspace"
+)
+"""What to do about a trace whose id is stored with other content that it does not complete."""
+
 _ById = dict[tuple[str, str], Completion | StoreError]
 """What became of late traces, by id and the digest of the source that they came late from."""
 
@@ -260,7 +266,7 @@ def _complete(engine: Engine, ready: Ready, conflict: StoreError, report: Report
         with write_transaction(engine) as connection:
             joined = complete_stored(connection, ready.packed)
     except (StoreError, IngestError) as error:
-        remedy = getattr(error, "remedy", "") or "ingest it into another workspace, or keep the one that is there"
+        remedy = getattr(error, "remedy", "") or OTHER_CONTENT
         reason = f"{conflict}; {error}"
         report.rejected.append(Rejected(file=ready.file, place=ready.place, reason=reason, remedy=remedy))
         return

@@ -128,6 +128,11 @@ def _read_again(connection: Connection, trace_id: str, late: Sequence[Source], f
     return {item.trace_id: item for item in found if isinstance(item, Trace)}
 
 
+def may_complete(own: str, late: str) -> bool:
+    """Whether a trace of format `late` can complete one that is stored in the format `own`."""
+    return _shared_format(own, late) is not None or (own == late and hasattr(reader_named(own), "complete"))
+
+
 def _shared_format(own: str, late: str) -> str | None:
     """The format that reads both."""
     if own == late and own != joined.NAME:

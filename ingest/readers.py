@@ -240,7 +240,7 @@ def completed(format: str, stored: Source, new: Source) -> Trace | None:
     """
     complete = getattr(reader_named(format), "complete", None)
     if complete is None:
-        raise IngestError("its format joins no files", remedy="ingest it into another workspace")
+        raise IngestError("its format joins no files")
     return cast("Callable[[Source, Source], Trace | None]", complete)(stored, new)
 
 

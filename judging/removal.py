@@ -109,7 +109,10 @@ def _retire(connection: Connection, trace_ids: Collection[str], *, by: str, now:
 
 
 def _delete_labels(connection: Connection, trace_ids: Collection[str]) -> None:
-    """Everything that a person stored about these traces, matches and reviews of findings included."""
+    """Everything that a person stored about these traces, matches and reviews of findings included.
+
+    What people saw of them (`seen`) stays: who saw a verdict is not blind to the trace when it comes again.
+    """
     error, finding, cell = tables.error_label, tables.finding, tables.cell
     label_ids = select(error.c.label_id).where(error.c.trace_id.in_(trace_ids))
     findings = (
@@ -120,5 +123,7 @@ def _delete_labels(connection: Connection, trace_ids: Collection[str]) -> None:
     for table in (tables.match, tables.finding_review):
         is_of_trace = or_(table.c.label_id.in_(label_ids), table.c.finding_key.in_(findings))
         connection.execute(delete(table).where(is_of_trace))
+    cells = select(cell.c.cell_key).where(cell.c.trace_id.in_(trace_ids))
+    connection.execute(delete(tables.matching).where(tables.matching.c.cell_key.in_(cells)))
     for table in _LABELS:
         connection.execute(delete(table).where(table.c.trace_id.in_(trace_ids)))

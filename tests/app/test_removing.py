@@ -58,11 +58,15 @@ def test_a_removed_trace_keeps_its_labels_and_they_count_with_it_again(full: Wor
 def test_labels_go_only_when_asked_for_and_the_backup_has_them(full: Workspace, tmp_path: Path) -> None:
     home, trace_id = str(full.home), labelled(full)
     labels = count(full, "error_label")
+    assert count(full, "matching")
     told = orjson.loads(run("traces", "remove", trace_id, "--with-labels", "--json", "--home", home))
     assert told["labels"] > 0
     with read_transaction(full.engine) as connection:
         for table in (tables.error_label, tables.score_label, tables.review, tables.op):
             assert connection.scalar(select(func.count()).where(table.c.trace_id == trace_id)) == 0
+        cells = select(tables.cell.c.cell_key).where(tables.cell.c.trace_id == trace_id)
+        matched = select(func.count()).where(tables.matching.c.cell_key.in_(cells))
+        assert connection.scalar(matched) == 0, "no matching claims labels that are gone"
     assert count(full, "error_label") < labels
     run("restore", told["backup"], "--home", str(tmp_path / "other"))
     assert count(open_workspace(tmp_path / "other"), "error_label") == labels
