@@ -10,13 +10,15 @@ import pytest
 import streamlit as st
 import streamlit.config
 from argon2 import PasswordHasher
+from sqlalchemy import func, select
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from tests.app.workspaces import filled, now_of
 
 from tracejury.app import session
 from tracejury.app.config import config
-from tracejury.judging.store import Workspace, open_workspace, people
+from tracejury.ingest.store import read_transaction
+from tracejury.judging.store import Workspace, open_workspace, people, tables
 from tracejury.judging.store.revisions import Revision
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -80,9 +82,11 @@ def shown(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worksp
     assert state_of(space) == before, "a test that only looks has written"
 
 
-def state_of(space: Workspace) -> tuple[Revision, list[str]]:
-    """What is stored, in the store and beside it."""
-    return now_of(space), sorted(file.name for file in space.home.rglob("*") if "-" not in file.suffix)
+def state_of(space: Workspace) -> tuple[Revision, int, list[str]]:
+    """What is stored, in the store, in its audit log and beside it."""
+    with read_transaction(space.engine) as connection:
+        events = connection.scalar(select(func.count()).select_from(tables.audit)) or 0
+    return now_of(space), events, sorted(file.name for file in space.home.rglob("*") if "-" not in file.suffix)
 
 
 @pytest.fixture

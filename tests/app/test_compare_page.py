@@ -63,7 +63,7 @@ def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page:
     from tracejury.judging.store import tables
 
     with write_transaction(full.engine) as connection:
-        for table in (tables.citation, tables.match, tables.finding_review, tables.finding):
+        for table in (tables.citation, tables.match, tables.matching, tables.finding_review, tables.finding):
             connection.execute(delete(table))
         version = connection.exec_driver_sql(
             "SELECT judge_version FROM judge_version WHERE model = 'hasty-judge'"

@@ -41,7 +41,7 @@ QUERY = st.dictionaries(st.sampled_from(ASKED), st.text(max_size=20))
 
 
 @pytest.fixture(params=["off", "password"])
-def client(request: pytest.FixtureRequest, shown: Workspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+def client(request: pytest.FixtureRequest, full: Workspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setenv("TRACEJURY_SIGN_IN", request.param)
     config.cache_clear()
     guard = Middleware(Guard, hosts=None, may_read_metrics=lambda *_: False)
