@@ -547,6 +547,12 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the tables.")
 @click.option("--table", "names", multiple=True, help="Only this table (repeatable).")
 @click.option("--split", "split_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=None)
+@click.option(
+    "--match",
+    "is_matching",
+    is_flag=True,
+    help="First propose matches by the rule, as `tracejury match` does, and store them.",
+)
 @click.option("--matches", type=click.Choice(["proposed", "confirmed"]), default="proposed", show_default=True)
 @click.option(
     "--reference",

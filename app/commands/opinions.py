@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
@@ -348,17 +348,28 @@ def match_by_model(
 
 
 def match(home: Path | None, *, judge_model: str | None, as_json: bool) -> int:
-    show, close = progress_bar("matching", " traces")
-    counts = propose_matches(opened(home).engine, judge_model=judge_model, progress=show)
-    close()
+    counts = match_by_rule(opened(home).engine, judge_model=judge_model)
     if as_json:
         print_json(counts)
     else:
-        click.echo(
-            f"{counted(counts['pairs'], 'pair')} proposed on {counted(counts['traces'], 'trace')} "
-            f"({counts['new']:,} new, {counts['withdrawn']:,} withdrawn)"
-        )
+        click.echo(match_words(counts))
     return 0
+
+
+def match_by_rule(engine: Engine, *, judge_model: str | None = None) -> dict[str, int]:
+    """`propose_matches` with a progress line."""
+    show, close = progress_bar("matching", " traces")
+    counts = propose_matches(engine, judge_model=judge_model, progress=show)
+    close()
+    return counts
+
+
+def match_words(counts: Mapping[str, int]) -> str:
+    """What the rule proposed, in words."""
+    return (
+        f"{counted(counts['pairs'], 'pair')} proposed on {counted(counts['traces'], 'trace')} "
+        f"({counts['new']:,} new, {counts['withdrawn']:,} withdrawn)"
+    )
 
 
 def _trail_labels(files: Sequence[Path]) -> Labels:

@@ -10,6 +10,7 @@ import click
 import pandas as pd
 from sqlalchemy import Connection
 
+from tracejury.app.commands.opinions import match_by_rule, match_words
 from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
@@ -48,6 +49,7 @@ def report(
     """Exit code 0; wrong names and malformed files end the command with code 2."""
     settings = {key: options[key] for key in ("missing", "draws", "seed") if options[key] is not None}
     try:
+        matched = {} if from_csv or not options["is_matching"] else _matched(home, options, settings)
         outcomes = {} if from_csv else _outcomes(home)
         empty = [table.name for table in OUTCOME_TABLES if table.name in names and table.name not in outcomes]
         if empty:
@@ -59,6 +61,7 @@ def report(
             else _from_workspace(home, options, settings, names)
         )
         apart = set(outcomes) if from_csv else {*outcomes, *COMPARED}  # made from other inputs than these
+        manifest |= matched
         asked = [name for name in names if name not in apart]
         made = report_tables(inputs, asked) if asked or not names else {}
         if options["sides"]:
@@ -77,6 +80,16 @@ def report(
             click.echo(f"{out / one.file}  {counted(one.rows, 'row')}")
         say(f"{counted(len(written), 'file')} and manifest.json")
     return 0
+
+
+def _matched(home: Path | None, options: dict[str, Any], settings: dict[str, Any]) -> dict[str, Json]:
+    """Propose matches by the rule; what a manifest tells of it. Raises `ValueError` for filters that name nothing."""
+    engine = opened(home).engine
+    with read_transaction(engine) as connection:
+        _filters(connection, options, settings)  # before anything is written
+    counts = match_by_rule(engine)
+    say(f"matched by rule: {match_words(counts)}; nobody has confirmed the new ones")
+    return {"matched_by_rule": dict(counts)}
 
 
 def _filters(connection: Connection, options: dict[str, Any], settings: dict[str, Any]) -> Filters:
@@ -152,7 +165,7 @@ def _from_csv(
 ) -> tuple[Inputs, dict[str, Json]]:
     needless = [flag for flag, given in _OF_A_WORKSPACE.items() if options.get(given)]
     if needless:
-        raise ValueError(f"{needless[0]} filters a workspace and cannot be combined with --from-csv")
+        raise ValueError(f"{needless[0]} is for a workspace and cannot be combined with --from-csv")
     read = read_folder(folder)
     for file in read.unused:
         say(f"{folder / file}: skipped, because no input has this name")
@@ -166,6 +179,7 @@ def _from_csv(
 
 
 _OF_A_WORKSPACE = {
+    "--match": "is_matching",
     "--split": "split_file",
     "--reference": "reference",
     "--inputs": "inputs",

@@ -56,6 +56,7 @@ from tracejury.app.painting import paint
 from tracejury.app.placeholders import of_one_revision, watch, with_placeholder
 from tracejury.app.session import link_params, must
 from tracejury.app.views.benchmark_rates import benchmark_view
+from tracejury.app.views.match_offer import offer_matching
 from tracejury.judging.agreement import ceiling, errors, majority
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.findings import WITHOUT
@@ -90,6 +91,7 @@ def view_of(filters: Filters, at: Revisions) -> None:
     is_alone = not is_judged()
     found, first = estimates.inputs(filters), OF_PEOPLE[0] if is_alone else VIEWS[0]
     st.caption(f"{people_alone(filters) if is_alone else summary(filters)} · {shown_revision(at.shown)}")
+    offer_matching(filters)
     blind = listings.blind_to_me()
     if blind:
         st.caption(f"Rows and marks exclude {counted(len(blind), 'trace')} that you are labelling blind; estimates "

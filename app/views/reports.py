@@ -23,6 +23,7 @@ from tracejury.app.estimates import NoEstimateError, Revisions, shown_revision
 from tracejury.app.painting import paint
 from tracejury.app.placeholders import of_one_revision, with_placeholder
 from tracejury.app.session import deferred, link_params, must, token
+from tracejury.app.views.match_offer import offer_matching
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import Inputs, Table, numeric_columns, printed
 from tracejury.judging.records import DIMENSIONS
@@ -47,6 +48,7 @@ def page() -> None:
 def report(filters: Filters, at: Revisions) -> None:
     found = estimates.inputs(filters)
     st.caption(f"{plain(about_of(filters))} · {shown_revision(at.shown)}")
+    offer_matching(filters)
     whole_report(filters)
     paint("reports")
     with st.container(border=True):

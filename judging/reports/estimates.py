@@ -290,7 +290,7 @@ def reference(sources: Sources) -> pd.DataFrame:
 
 def summary(sources: Sources) -> pd.DataFrame:
     """One row: how much is compared. errors, incomplete (errors that are not compared), traces (with errors),
-    error_pairs, score_pairs, and what failed.
+    error_pairs, score_pairs, what failed, and the pairs that no matching has compared.
     """
     pairs = sources.frames.error_pairs
     failed = each_once(pairs)
@@ -302,6 +302,7 @@ def summary(sources: Sources) -> pd.DataFrame:
         "error_pairs": len(pairs),
         "score_pairs": len(sources.frames.score_pairs),
         "failed_pairs": len(failed),
+        "not_matched": int((pairs["state"] == "not_matched").sum()),
         "failed_cells": len(failed[["trace_id", "judge_model", "dimension"]].drop_duplicates()),
     }
     return pd.DataFrame([counts])

@@ -206,6 +206,19 @@ class TestOpinions:
         alone = run(*words, tmp_path / "y", "--home", tmp_path / "alone", "--reference", "majority")
         assert "no trace was submitted by two annotators" in alone.stderr
 
+    def test_a_report_matches_by_rule_first_when_asked_and_says_so(self, home: Path, tmp_path: Path) -> None:
+        run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
+        run("judge", "--home", home)
+        words = ("report", "--home", home, "--draws", "0", "--table", "table_03_caught", "--out")
+        run(*words, tmp_path / "before")
+        assert all(row["reason"].endswith(": no matches proposed yet") for row in _rows(tmp_path / "before"))
+        run(*words, tmp_path / "wrong", "--match", "--judge-model", "nobody", code=2)
+        done = run(*words, tmp_path / "r", "--match")
+        assert "matched by rule: " in done.stderr
+        counted = json.loads((tmp_path / "r" / "manifest.json").read_bytes())["matched_by_rule"]
+        assert counted["new"] == counted["pairs"] > 0  # the wrong name before it wrote nothing
+        assert sum(int(row["tp"]) for row in _rows(tmp_path / "r")) > 0
+
     def test_every_format_is_written(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
         run("judge", "--home", home)
@@ -236,11 +249,12 @@ class TestOpinions:
         ("words", "message"),
         [
             (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
-            (("--reference", "ada"), "--reference filters a workspace"),
-            (("--reference", "majority"), "--reference filters a workspace"),
-            (("--data", "trail"), "--data filters a workspace"),
-            (("--guideline", "2"), "--guideline filters a workspace"),
-            (("--revealed",), "--revealed filters a workspace"),
+            (("--reference", "ada"), "--reference is for a workspace"),
+            (("--reference", "majority"), "--reference is for a workspace"),
+            (("--data", "trail"), "--data is for a workspace"),
+            (("--guideline", "2"), "--guideline is for a workspace"),
+            (("--revealed",), "--revealed is for a workspace"),
+            (("--match",), "--match is for a workspace"),
             ((), "score_pairs.csv, line 2: judge_score is 'x'; expected a number"),
         ],
     )
@@ -289,6 +303,12 @@ class TestOpinions:
     )
     def test_wrong_use_of_report_ends_with_two(self, home: Path, tmp_path: Path, words: tuple[object, ...]) -> None:
         run("report", "--out", tmp_path / "r", "--home", home, *words, code=2)
+
+
+def _rows(folder: Path) -> list[dict[str, str]]:
+    """The rows of Table 3 that a report wrote."""
+    with (folder / "table_03_caught.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 class TestJudgeByModel:

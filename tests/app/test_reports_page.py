@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pandas as pd
+from sqlalchemy import delete
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
@@ -15,9 +16,9 @@ from tests.app.workspaces import hold_blind
 from tracejury.app import datasets
 from tracejury.app.api.exports import export_routes
 from tracejury.app.estimates import estimate
-from tracejury.ingest.store import read_transaction, trace_ids
+from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.reports.filters import Filters
-from tracejury.judging.store import Workspace
+from tracejury.judging.store import Workspace, tables
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
@@ -38,6 +39,18 @@ def test_a_table_is_previewed_as_it_prints(shown: Workspace, open_page: OpenPage
     careful = table[table["judge_model"] == "careful-judge"].iloc[0]
     assert careful["recall"] == "0.5882"  # 10 of 17
     assert table.loc[table["dimension"] == "GF", "precision"].iloc[0] == ""
+
+
+def test_what_was_never_matched_is_counted_and_matched_by_one_button(full: Workspace, open_page: OpenPage) -> None:
+    assert not [button for button in open_page("reports").button if button.key == "propose-matches"]
+    with write_transaction(full.engine) as connection:
+        connection.execute(delete(tables.matching))
+    at = open_page("reports")
+    assert "No matches proposed yet for " in at.warning[0].value
+    next(button for button in at.button if button.key == "propose-matches").click().run()
+    assert "proposed by rule" in at.success[0].value
+    assert not at.warning
+    assert estimate(Filters(), "summary")["not_matched"].iloc[0] == 0
 
 
 def test_a_table_without_rows_says_what_it_is_made_from(shown: Workspace, open_page: OpenPage) -> None:

@@ -1,0 +1,32 @@
+"""Matching by rule from a page of estimates: what was never compared is counted, and one button compares it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from tracejury.app.components import layout
+from tracejury.app.components.figures import counted
+from tracejury.app.estimates import estimate
+from tracejury.app.session import said, say, workspace
+from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.reports.filters import Filters
+
+
+def offer_matching(filters: Filters) -> None:
+    """Say how many error pairs no matching has compared, with the button that does; nothing where there are none."""
+    layout.done(said())
+    waiting = int(estimate(filters, "summary")["not_matched"].iloc[0])
+    if not waiting:
+        return
+    st.warning(
+        f"No matches proposed yet for {counted(waiting, 'error pair')}: estimates leave them out. The rule compares "
+        f"them in the whole workspace; people confirm or reject its proposals on Compare.",
+        icon=":material/join_inner:",
+    )
+    if st.button("Propose matches by rule", key="propose-matches", icon=":material/join_inner:"):
+        with st.spinner("Matching errors and findings"):
+            counts = propose_matches(workspace().engine)
+        say(
+            f"{counted(counts['pairs'], 'pair')} proposed by rule on {counted(counts['traces'], 'trace')}; nobody has "
+            f"confirmed the {counts['new']:,} new ones."
+        )
