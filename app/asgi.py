@@ -19,6 +19,7 @@ from tracejury.app.api.scripts import may_read_metrics
 from tracejury.app.api.signin import is_signed_in
 from tracejury.app.config import config
 from tracejury.app.guard import Guard
+from tracejury.app.lifeline import end_with_parent
 from tracejury.app.look import Look
 from tracejury.app.run_processes import RUNS
 from tracejury.app.session import workspace
@@ -53,6 +54,7 @@ def settle() -> None:
 @asynccontextmanager
 async def lifespan(_app: App) -> AsyncIterator[None]:
     """Beside the pages: traces that came without a root are shown after a while; the worker of estimates is ready."""
+    end_with_parent()
     gc.freeze()  # what was imported; the rest in `settle`
     watcher = asyncio.create_task(watch_stragglers(workspace))
     await asyncio.to_thread(estimates.start)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tracejury.app.commands.faults import Commands
+from tracejury.app.lifeline import end_with_parent
 
 HOME = click.option(
     "--home",
@@ -34,6 +35,7 @@ def main(verbose: bool) -> None:
         level=logging.DEBUG if verbose else logging.WARNING,
         format="%(levelname)s %(name)s: %(message)s",
     )
+    end_with_parent()
 
 
 @main.command()

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tracejury.app.lifeline import start_child
+
 TOLD = 400  # characters of a process's last words that are shown
 
 
@@ -34,9 +36,7 @@ class RunProcesses:
             if before is not None and before.process.poll() is None:
                 return
             words = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as the process is asked about)
-            process = subprocess.Popen(
-                command(home, run_key), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words
-            )
+            process = start_child(command(home, run_key), stderr=words)
             self._by_run[home, run_key] = _Started(process=process, words=words)
 
     def is_at_work(self, home: Path, run_key: int) -> bool | None:

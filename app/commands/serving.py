@@ -19,6 +19,7 @@ from tracejury.app.commands import opinions, traces
 from tracejury.app.commands.output import opened, say
 from tracejury.app.config import LISTENS, config
 from tracejury.app.guard import WILDCARDS, is_local
+from tracejury.app.lifeline import start_child
 
 PREDICTIONS = "predictions"  # answers of judges, not traces
 START_S = 60  # seconds until the app must have answered
@@ -38,7 +39,7 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
     """Run the app until it is stopped; prints its address once it answers. Returns its exit code."""
     workspace = opened(home)
     workspace.engine.dispose()
-    port = port or _free_port(host)
+    port = _free_port(host, port)
     shown = "127.0.0.1" if host in WILDCARDS else host
     environment = os.environ | {
         "TRACEJURY_HOME": str(workspace.home.resolve()),
@@ -54,7 +55,7 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
         "--browser.gatherUsageStats=false", "--client.toolbarMode=viewer", "--server.fileWatcherType=none",
         "--server.disconnectedSessionTTL=60", "--server.maxUploadSize=1000", "--client.showErrorDetails=none",
     ]  # fmt: skip
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    process = start_child(command, environment=environment)
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         process.terminate()
@@ -116,9 +117,17 @@ def _announce(process: subprocess.Popen[bytes], host: str, port: int) -> None:
         say(f"The app stopped with code {process.returncode}. Try: another --port, if port {port} is in use.")
 
 
-def _free_port(host: str) -> int:
+def _free_port(host: str, wanted: int) -> int:
+    """The wanted port, any for 0. What answers at a port in use is another app, and must not be announced as ours."""
     import socket
 
-    with socket.socket() as probe:
-        probe.bind((host, 0))
+    family = socket.getaddrinfo(host, wanted, type=socket.SOCK_STREAM)[0][0]
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, wanted))
+        except OSError as error:
+            raise click.ClickException(
+                f"port {wanted} of {host} cannot be listened on ({error.strerror}). Try: --port 0 for a free one"
+            ) from error
         return int(probe.getsockname()[1])
