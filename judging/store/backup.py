@@ -12,11 +12,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from sqlalchemy import URL, Engine
+from sqlalchemy import URL, Engine, text
 
 from tracejury.judging.store.workspace import Workspace, WorkspaceError, database_file, migrate, open_workspace
 
 FOLDER = "backups"
+_OF_SQLITE, _OF_POSTGRESQL = b"SQLite format 3\0", b"PGDMP"
+"""How the two kinds of backup begin."""
+_OTHER_SESSIONS = text(
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND backend_type = 'client backend'"
+)
 
 
 def back_up(engine: Engine, file: Path) -> None:
@@ -57,6 +63,8 @@ def restore(workspace: Workspace, file: Path) -> None:
         with closing(sqlite3.connect(file)) as source, closing(_raw(engine)) as target:
             source.backup(target)
     else:
+        _check_dump(file, engine.url)
+        _refuse_while_used(engine)
         options = ["--clean", "--if-exists", "--single-transaction", "--no-owner", "--exit-on-error"]
         _run(["pg_restore", *options, f"--dbname={engine.url.database}", str(file)], engine.url)
     engine.dispose()
@@ -116,6 +124,11 @@ def _raw(engine: Engine) -> sqlite3.Connection:
 
 def _check_sqlite(file: Path) -> None:
     """Raise unless the file is a whole database of Tracejury."""
+    if _begins_with(file, _OF_POSTGRESQL):
+        raise WorkspaceError(
+            f"{file} is a backup of PostgreSQL, and this workspace's database is SQLite. Try: set TRACEJURY_DATABASE "
+            "to a PostgreSQL database, restore it there, then `tracejury move --to sqlite:///FILE`"
+        )
     try:
         with closing(sqlite3.connect(file.resolve().as_uri() + "?mode=ro", uri=True)) as connection:
             connection.execute("SELECT version_num FROM alembic_version").fetchone()
@@ -126,18 +139,56 @@ def _check_sqlite(file: Path) -> None:
         raise WorkspaceError(f"the backup {file} is damaged: {state}. Try: an earlier one")
 
 
-def _run(command: Sequence[str], url: URL) -> None:
-    """Run a program of PostgreSQL on this database; the password goes by the environment, never by an argument."""
+def _check_dump(file: Path, url: URL) -> None:
+    """Raise unless the file is what `pg_dump` wrote of a database of Tracejury."""
+    if _begins_with(file, _OF_SQLITE):
+        raise WorkspaceError(
+            f"{file} is a backup of SQLite, and this workspace's database is PostgreSQL. Try: unset "
+            "TRACEJURY_DATABASE, restore it into a new --home, then `tracejury move --to` the PostgreSQL database"
+        )
+    if not _begins_with(file, _OF_POSTGRESQL):
+        raise WorkspaceError(f"{file} is no backup of Tracejury: `pg_dump` did not write it. Try: another file")
+    if " alembic_version " not in _run(["pg_restore", "--list", str(file)], url):
+        raise WorkspaceError(f"{file} is no backup of Tracejury: it holds another database. Try: another file")
+
+
+def _begins_with(file: Path, magic: bytes) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(magic)) == magic
+    except OSError as error:
+        raise WorkspaceError(f"cannot read {file}: {error.strerror}. Try: check the path and its rights") from error
+
+
+def _refuse_while_used(engine: Engine) -> None:
+    """Raise while others are connected: tables that somebody reads cannot be replaced, `pg_restore` would wait."""
+    engine.dispose()
+    with engine.connect() as connection:
+        others = connection.scalar(_OTHER_SESSIONS)
+    if others:
+        raise WorkspaceError(
+            f"{others} other connection(s) use the database; nothing was changed. Try: stop the app and every command "
+            "that uses it, then restore again"
+        )
+
+
+def _run(command: Sequence[str], url: URL) -> str:
+    """What a program of PostgreSQL prints, run on this database; the password goes by the environment alone."""
     program = shutil.which(command[0])
     if program is None:
-        raise WorkspaceError(f"the program {command[0]} is not installed. Try: install PostgreSQL's client programs")
+        raise WorkspaceError(
+            f"the program {command[0]} is not installed. Try: install PostgreSQL's client programs, of the server's "
+            "version or newer (Debian: apt-get install postgresql-client)"
+        )
     done = subprocess.run(
         [program, *command[1:]], env=os.environ | _libpq(url), capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise WorkspaceError(
-            f"{command[0]} failed: {done.stderr.strip()[:500]}. Try: check the database and its rights"
+            f"{command[0]} failed: {done.stderr.strip()[:500]}. Try: check the database and its rights, and that the "
+            "program is of the server's version or newer"
         )
+    return done.stdout
 
 
 def _libpq(url: URL) -> dict[str, str]:
@@ -145,6 +196,7 @@ def _libpq(url: URL) -> dict[str, str]:
     host = url.host or url.query.get("host")
     parts = {
         "PGHOST": host, "PGPORT": url.port, "PGUSER": url.username, "PGPASSWORD": url.password,
-        "PGDATABASE": url.database,
+        "PGDATABASE": url.database, "PGSSLMODE": url.query.get("sslmode"),
+        "PGSSLROOTCERT": url.query.get("sslrootcert"),
     }  # fmt: skip
     return {name: str(part) for name, part in parts.items() if part}

