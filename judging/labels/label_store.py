@@ -26,17 +26,25 @@ _error, _score, _review, _op = tables.error_label, tables.score_label, tables.re
 
 
 class Applied(NamedTuple):
-    """All operations of the batch are stored; `revision` is the state's after them."""
+    """All operations of the batch are stored; `revision` is the state's after them.
+
+    `state` is what is stored now where some were stored before: others may have come after those.
+    """
 
     revision: int
     applied: tuple[str, ...]
+    state: dict[str, Any] | None = None
 
 
 class Stale(NamedTuple):
-    """Nothing was stored: someone (another tab) was faster. `state` is what is stored now."""
+    """Nothing was stored: someone (another tab) was faster. `state` is what is stored now.
+
+    `applied` are the operations of the batch that had been stored before.
+    """
 
     revision: int
     state: dict[str, Any]
+    applied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,14 +81,15 @@ def apply_ops(
         new = [op for op in ops if op.op_id not in known]
         revision = _revision(connection, item)
         if new and _others_since(connection, item, base_revision, forms):
-            return Stale(revision, _state(connection, item, revision))
+            return Stale(revision, _state(connection, item, revision), tuple(known))
         if new:
             writer = _Writer(connection, item, guideline_version or _version_of(connection, item))
             for op in new:
                 revision += 1
                 writer.apply(op, forms[op.op_id], revision)
             queue.touch(connection, annotator=annotator, trace_id=trace_id, occasion=occasion, now=writer.now)
-    return Applied(revision, tuple(op.op_id for op in ops))
+        state_now = _state(connection, item, revision) if known else None
+    return Applied(revision, tuple(op.op_id for op in ops), state_now)
 
 
 def state(engine: Engine, *, annotator: str, trace_id: str, occasion: int = 0) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def test_operations_are_stored_for_the_person_of_the_token(
     op = score(0)
     answer = client.post("/api/ops", json=body(token(), op))
     assert answer.status_code == 200
-    assert answer.json() == {"revision": 1, "applied": [op["op_id"]]}
+    assert answer.json() == {"revision": 1, "applied": [op["op_id"]], "state": None}
     stored = labels.state(space.engine, annotator="ann", trace_id=TRACE)
     assert stored["scores"]["LC"]["value"] == 0
     assert labels.state(space.engine, annotator="ben", trace_id=TRACE)["scores"] == {}
@@ -78,7 +78,8 @@ def test_the_same_operation_twice_changes_nothing(
 ) -> None:
     op = score(2)
     first, second = (client.post("/api/ops", json=body(token(), op)) for _ in range(2))
-    assert first.json() == second.json()
+    assert first.json() == second.json() | {"state": None}
+    assert second.json()["state"]["scores"]["LC"]["value"] == 2
     assert labels.state(space.engine, annotator="ann", trace_id=TRACE)["revision"] == 1
 
 

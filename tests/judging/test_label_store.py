@@ -107,6 +107,18 @@ class TestOperations:
         assert isinstance(sent, Applied)
         assert sent.revision == 2
 
+    def test_a_batch_sent_again_is_answered_with_what_others_stored_after_it(self, opened: Workspace) -> None:
+        first, second = put_error(description="typed"), put_error(description="theirs")
+        send(opened, first)
+        send(opened, second, base=1)
+        again = send(opened, first, base=0)
+        assert isinstance(again, Applied)
+        assert again.state is not None
+        assert (again.revision, again.state["errors"][0]["description"]) == (2, "theirs")
+        stale = send(opened, first, put_error("e2"), base=0)
+        assert isinstance(stale, Stale)
+        assert stale.applied == (first.op_id,)
+
     def test_another_tab_makes_it_stale_and_nothing_is_stored(self, opened: Workspace) -> None:
         send(opened, put_error("e1"))
         sent = send(opened, put_error("e2"), base=0)

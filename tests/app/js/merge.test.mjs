@@ -52,6 +52,14 @@ test("what was deleted there and changed here stays, and the note says so", () =
   assert.match(merge.clashText(clashes[0], "Error 1"), /deleted on the other machine. It stays/);
 });
 
+test("what was changed here and laid on a state without the label is merged by field where the label is there again", () => {
+  const [mine] = chain(state(), ["error.put", error("e1", { description: "typed" })]);
+  const { operations } = merge.rebasedAll([mine], state({ errors: [] }));
+  const { state: after, clashes } = merge.rebasedAll(operations, state({ errors: [error("e1", { description: "theirs", impact: "high" })] }));
+  assert.deepEqual([after.errors[0].description, after.errors[0].impact], ["typed", "high"]);
+  assert.match(merge.clashText(clashes[0], "Error 1"), /here “typed”, on the other machine “theirs”/);
+});
+
 test("what was changed there is not deleted from here", () => {
   const [mine] = chain(state(), ["error.delete", { label_id: "e1" }]);
   const { state: after, operations, clashes } = merge.rebasedAll([mine], state({ errors: [error("e1", { impact: "low" })] }));

@@ -32,7 +32,7 @@ class Store {
   }
   answer(body) {
     const fresh = body.ops.filter((op) => !this.applied.includes(op.op_id));
-    if (fresh.length && body.base_revision !== this.revision) return { status: 409, body: { revision: this.revision, state: { errors: ["theirs"] } } };
+    if (fresh.length && body.base_revision !== this.revision) return { status: 409, body: { revision: this.revision, state: { revision: this.revision, errors: ["theirs"] } } };
     for (const op of fresh) {
       this.applied.push(op.op_id);
       this.revision++;
@@ -152,7 +152,7 @@ test("stale: what another machine stored is handed over and what is unsent goes 
   outbox.add(op("a"));
   outbox.add(op("b"));
   await settle();
-  assert.deepEqual(states, [{ errors: ["theirs"] }]);
+  assert.deepEqual(states, [{ revision: 1, errors: ["theirs"] }]);
   assert.deepEqual([store.applied, outbox.pending, storage.length], [["other", "a", "b"], 0, 0]);
 });
 

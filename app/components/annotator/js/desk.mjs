@@ -91,9 +91,8 @@ class Desk {
 
   /** What the server holds, with what has not reached it on top. */
   startState() {
-    const state = completeState(this.data.state);
-    if (!this.outbox.isSending) this.outbox.revision = Math.max(this.outbox.revision, state.revision);
-    return this.onTopOf(state).state;
+    const state = completeState(this.data.state); // the page may give an older one than this tab has seen
+    return { ...this.onTopOf(this.outbox.learn(state)).state, seen: state.seen };
   }
 
   async open() {
@@ -137,8 +136,7 @@ class Desk {
 
   restart() {
     this.close();
-    const desk = new Desk(this.root, this.component);
-    desk.state = this.later || this.state;
+    const desk = (tjOpenDesk = new Desk(this.root, this.component));
     tjDesks.set(this.root, desk);
     delete this.root.dataset.ready;
     desk.open();
@@ -1102,11 +1100,11 @@ class Desk {
   /** Another machine or tab has gone on with this work and nothing is unsent here: what is stored is shown. */
   takeNewer(state) {
     if (!this.reader || this.outbox.pending || this.outbox.isSending || state.revision <= this.outbox.revision) return;
-    this.outbox.revision = state.revision;
-    this.arrive(state);
+    this.arrive(this.outbox.learn(state));
   }
 
   close() {
+    if (this.signal.aborted) return;
     this.keepHistory();
     if (this.reader) {
       this.flushTyping();
@@ -1164,6 +1162,7 @@ function remember(key, value, storage = window.localStorage) {
 }
 
 const tjDesks = new WeakMap();
+let tjOpenDesk = null; // the one on the page
 
 export default function (component) {
   const { parentElement, data } = component;
@@ -1173,7 +1172,8 @@ export default function (component) {
     known.update(component);
   } else {
     known?.close();
-    const desk = new Desk(root, component);
+    tjOpenDesk?.close(); // its place in the page may be gone before it knows: what is typed there goes into the outbox first
+    const desk = (tjOpenDesk = new Desk(root, component));
     tjDesks.set(root, desk);
     delete root.dataset.ready;
     desk.open();

@@ -28,7 +28,7 @@ export function rebased(operation, state) {
   if (before === undefined || kind === "reveal") return { operation, clashes: [] };
   if (kind === "error.delete") return rebasedDelete(operation, now);
   if (before === null) return { operation: { ...operation, payload: now || payload, before: now }, clashes: [] };
-  if (now === null) return { operation: { ...operation, before: null }, clashes: [{ operation, field: "label", here: payload, there: null }] };
+  if (now === null) return { operation, clashes: [{ operation, field: "label", here: payload, there: null }] };
   const [merged, clashes] = [{ ...now }, []];
   delete merged.revealed; // the server's alone
   if (kind === "review.put") merged.active_ms = Math.max(payload.active_ms || 0, now.active_ms || 0);

@@ -1,5 +1,7 @@
 // Operations on their way to the store: kept until acknowledged, sent in order, each counted once.
 
+import { applyAll } from "./labels.mjs";
+
 const TJ_BATCH = 50;
 const TJ_STALE = 5; // answers in a row that another machine was faster, before the next try waits
 const TJ_SLOWEST = 10000; // milliseconds between two tries at most
@@ -8,8 +10,9 @@ const TJ_SLOWEST = 10000; // milliseconds between two tries at most
  * Sends operations one batch after another and keeps each in `storage` until the server acknowledged it.
  *
  * `send({base_revision, ops})` gives `{status, body}` or throws when offline. A batch that may have arrived is
- * sent again unchanged, so that the server can tell by its ids. 409 (another machine was faster) hands what it
- * stored to `meet`, which lays what is unsent on top of it; 401 waits for `renewed`; an operation refused for its content (403, 413, 422) is parked and shown, never dropped by itself.
+ * sent again with the same ids, so that the server can tell. `stored` is the newest state of the server known here,
+ * that of `revision`: nothing older is ever laid under what is unsent. 409 (another machine was faster) hands what
+ * it stored to `meet`, which lays what is unsent on top of it; 401 waits for `renewed`; an operation refused for its content (403, 413, 422) is parked and shown, never dropped by itself.
  */
 export class Outbox {
   constructor({ storage, prefix, send, meet, changed = () => {}, clock = () => Date.now(), later = defaultLater, dice = Math.random }) {
@@ -18,6 +21,7 @@ export class Outbox {
     this.batch = null;
     this.parked = [];
     this.revision = 0;
+    this.stored = null;
     this.stale = 0; // answers in a row that another machine was faster
     this.failures = 0;
     this.problem = null;
@@ -46,6 +50,12 @@ export class Outbox {
       }
     }
     return items;
+  }
+
+  /** Takes a server's state in where it is newer than what is known; gives the newest. */
+  learn(state) {
+    if (!this.stored || state.revision >= this.revision) [this.stored, this.revision] = [state, state.revision];
+    return this.stored;
   }
 
   get pending() {
@@ -83,21 +93,22 @@ export class Outbox {
   async sendBatch() {
     this.batch ??= { base_revision: this.revision, items: this.queue.slice(0, this.single ? 1 : TJ_BATCH) };
     const { base_revision, items } = this.batch;
+    const operations = items.map((item) => item.op);
     let answer;
     try {
-      answer = await this.send({ base_revision, ops: items.map((item) => sentForm(item.op)) });
+      answer = await this.send({ base_revision, ops: operations.map(sentForm) });
     } catch (error) {
       return this.tryLater("Offline: " + (error && error.message ? error.message : "no connection"));
     }
-    return this.handle(answer, items);
+    return this.handle(answer, items, operations);
   }
 
-  handle({ status, body }, items) {
-    if (status === 200) return this.acknowledge(items, body);
+  handle({ status, body }, items, operations) {
+    if (status === 200) return this.acknowledge(items, operations, body);
     if (status === 409) {
       this.batch = null;
-      this.revision = body.revision;
-      this.meet(body.state);
+      this.drop(items.filter((item) => (body.applied || []).includes(item.op.op_id))); // they had arrived: what came after them counts
+      this.meet(this.learn(body.state));
       return ++this.stale < TJ_STALE || this.tryLater("Another machine is changing this trace");
     }
     if (status === 401) {
@@ -110,19 +121,31 @@ export class Outbox {
     return this.tryLater((body && body.error) || `The server answered ${status}`);
   }
 
-  acknowledge(items, body) {
-    const done = new Set(items.map((item) => item.op.op_id));
-    for (const item of items) this.forget(item);
-    this.queue = this.queue.filter((item) => !done.has(item.op.op_id));
+  acknowledge(items, operations, body) {
+    this.drop(items);
     this.batch = null;
     this.single = false;
-    this.revision = body.revision;
+    this.takeAnswer(operations, body);
     this.stale = 0;
     this.failures = 0;
     this.problem = null;
     this.savedAt = this.clock();
     this.changed();
     return true;
+  }
+
+  /** The batch arrived: plainly, or (`state`) with others' changes after it, which are met. */
+  takeAnswer(operations, { revision, state }) {
+    const isPlain = !state && revision > this.revision;
+    if (!this.stored || isPlain) {
+      this.stored = this.stored && { ...applyAll(this.stored, operations), revision };
+      this.revision = revision;
+    } else this.meet(state ? this.learn(state) : this.stored);
+  }
+
+  drop(items) {
+    for (const item of items) this.forget(item);
+    this.queue = this.queue.filter((item) => !items.includes(item));
   }
 
   refuse(items, body, status) {
