@@ -36,8 +36,10 @@ from tracejury.judging.adjudication.decisions import (
 from tracejury.judging.adjudication.disputes import FAR, ErrorGroup
 from tracejury.judging.adjudication.judge_column import PREFIX, judge_shown, show_judge
 from tracejury.judging.labels.anchoring import anchoring, changed_scores, counted_by, traces_seen
+from tracejury.judging.labels.label_store import reviews
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel
+from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import judge_models
 from tracejury.judging.taxonomy import categories
 
@@ -204,6 +206,11 @@ def undisputed_line(alike: list[AdjudicationItem]) -> None:
 
 def desk(one: AdjudicationItem, judge: str | None) -> None:
     trace_id = one.dispute.trace_id
+    if is_rater(trace_id):
+        st.warning(
+            "You labelled this trace: some of these labels are yours. Try: let another adjudicator decide it.",
+            icon=":material/warning:",
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Accept unanimous answers", key="settle"):
             settled = act("settle_agreed", trace_id, seed=seed(), judge=judge)
@@ -227,6 +234,14 @@ def desk(one: AdjudicationItem, judge: str | None) -> None:
     with right:
         errors(one)
     history(trace_id)
+
+
+def is_rater(trace_id: str) -> bool:
+    """Whether the adjudicator decides on labels of their own."""
+    review = tables.review
+    with read_transaction(workspace().engine) as connection:
+        own = reviews(connection, review.c.annotator == user().name, review.c.trace_id == trace_id)
+    return any(one.status == "submitted" for one in own)
 
 
 def scores(one: AdjudicationItem) -> None:

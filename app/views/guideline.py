@@ -15,6 +15,7 @@ from tracejury.judging.adjudication import practice
 from tracejury.judging.judges.rubric import rubrics
 from tracejury.judging.labels import guidelines
 from tracejury.judging.labels.guidelines import GENERAL, PARTS, Guideline, GuidelineError
+from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.records import DIMENSIONS, ErrorLabel
 
@@ -135,6 +136,9 @@ def practise() -> None:
             table.rename(columns={"own": "your mean", "gold": "correct mean", "exact": "exact matches"}),
             hide_index=True,
         )
+    note_seen(
+        workspace().engine, annotator=user().name, trace_ids=[one.trace_id for one in found], what="Practice answers"
+    )
     for one in found:
         feedback(one)
 

@@ -178,15 +178,17 @@ def why_nothing(key: int) -> str:
     """Done, closed, or with other people: the three are not the same to somebody who waits."""
     with read_transaction(workspace().engine) as connection:
         row = next(row for row in queue.queues(connection) if row.queue_key == key)
+        practised = len(queue.left_out(connection, key, user().name))
+    aside = f" {counted(practised, 'trace')} left out of your share: you practised them." if practised else ""
     if row.closed_at is not None:
         return "This queue is closed. Your labels are saved."
     left = row.places - min(row.done, row.places)
     if left and not row.is_practice:
         return (
             f"You have no traces left in this queue. Its last {counted(left, 'assignment')} belong to other "
-            "annotators; a released one may be assigned to you. Check again later."
+            f"annotators; a released one may be assigned to you. Check again later.{aside}"
         )
-    return "You have no traces left in this queue. Thank you."
+    return f"You have no traces left in this queue. Thank you.{aside}"
 
 
 def place_in_hand(key: int) -> Assigned | None:

@@ -88,6 +88,8 @@ def add_traces(connection: Connection, queue_key: int, trace_ids: Sequence[str],
     new = [one for one in dict.fromkeys(trace_ids) if one not in known]
     if not back and not new:
         raise QueueError("all of these traces are already in the queue")
+    if any(item.is_practice for item in known.values()):
+        queue.must_not_be_live(connection, trace_ids)
     connection.execute(update(_item).where(_item.c.item_key.in_(back)).values(retired_at=None))
     _insert_items(connection, row, new, first=len(known), is_practice=any(item.is_practice for item in known.values()))
     _want_anew(connection, queue_key, settings_of(row), seed=row.seed, grows=True)
@@ -133,9 +135,11 @@ def assign_items(
     items = _chosen(connection, row, trace_ids)
     _must_be_people(connection, names)
     assigned, counted = assignments_of(connection, queue_key), _people_at(connection, items, ("counted",))
+    practised = {name: queue.practised(connection, name) if row.blind else set() for name in names}
     made = 0
     for item in items:
         new = frozenset(names) - assigned.of(item.item_key)
+        _must_not_be_practised(item, [name for name in sorted(new) if item.trace_id in practised[name]])
         wanting = assigned.of(item.item_key) | new | counted.get(item.item_key, NOBODY)
         if len(wanting) > item.wanted and new and not item.is_practice:
             raise QueueError(
@@ -178,6 +182,12 @@ def share_out(connection: Connection, queue_key: int, names: Sequence[str], *, b
     assigned = assignments_of(connection, queue_key)
     met = _people_at(connection, items, (None, *queue.FINISHED))
     aside = _people_at(connection, items, ("extra", "skipped"))  # they hold no place, and get the item no more
+    for name in names:
+        practised = queue.practised(connection, name) if row.blind else set()
+        for item in (one for one in items if one.trace_id in practised):
+            if name not in assigned.of(item.item_key) | met.get(item.item_key, NOBODY):
+                aside[item.item_key] = aside.get(item.item_key, NOBODY) | {name}
+                met[item.item_key] = met.get(item.item_key, NOBODY) | {name}
     open_places = {
         item.trace_id: (
             item.wanted + len(aside.get(item.item_key, NOBODY)),
@@ -193,6 +203,13 @@ def share_out(connection: Connection, queue_key: int, names: Sequence[str], *, b
     detail = {name: dealt[name] for name in names}
     record(connection, who=by, what="queue shared out", subject=row.name, detail=detail, at=now)
     return detail
+
+
+def _must_not_be_practised(item: Row[Any], names: Sequence[str]) -> None:
+    if names and not item.is_practice:
+        raise QueueError(
+            f"{names[0]} practised trace {item.trace_id} and could not label it blind: choose somebody else"
+        )
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------

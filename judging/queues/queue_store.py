@@ -198,6 +198,8 @@ def make_queue(connection: Connection, spec: QueueSpec, trace_ids: Sequence[str]
     if not trace_ids:
         raise QueueError("no trace fits the filter, so the queue would be empty: choose a wider filter")
     must_be_present(connection, trace_ids)
+    if spec.practice:
+        must_not_be_live(connection, trace_ids)
     must_be_free(connection, spec.name)
     must_be_published(connection, spec.guideline_version)
     key = connection.execute(insert(_queue).values(_queue_row(spec, now))).inserted_primary_key
@@ -224,6 +226,28 @@ def must_be_present(connection: Connection, trace_ids: Sequence[str]) -> None:
     unknown = [trace_id for trace_id in trace_ids if trace_id not in present]
     if unknown:
         raise QueueError(f"trace {unknown[0]} is not in this workspace: ingest it first")
+
+
+def must_not_be_live(connection: Connection, trace_ids: Sequence[str]) -> None:
+    """Raises `QueueError` for a trace that an open blind queue holds: whoever practised it could not label it blind."""
+    live = live_blind(connection)
+    taken = [trace_id for trace_id in trace_ids if trace_id in live]
+    if taken:
+        raise QueueError(
+            f"trace {taken[0]} is in the live blind queue {live[taken[0]]!r}, and {len(taken)} of these traces are in "
+            "such queues: practise other traces"
+        )
+
+
+def live_blind(connection: Connection) -> dict[str, str]:
+    """The traces of open blind queues, practice left out, each with the name of such a queue."""
+    query = (
+        select(_item.c.trace_id, _queue.c.name)
+        .join(_queue, _queue.c.queue_key == _item.c.queue_key)
+        .where(_is_live, _item.c.is_practice.is_(False), _queue.c.blind.is_(True), _queue.c.closed_at.is_(None))
+        .order_by(_queue.c.queue_key.desc())
+    )
+    return {row.trace_id: row.name for row in connection.execute(query)}
 
 
 def must_be_free(connection: Connection, name: str, *, but: int | None = None) -> None:
@@ -429,11 +453,11 @@ def _left_to(
     if queue.closed_at is not None:
         return at_work
     assigned = assignments_of(connection, queue.queue_key)
-    begun = _begun(leases)
+    begun, not_given = _begun(leases), left_out(connection, queue.queue_key, annotator)
     free: int = sum(
         _has_room(item, counted[item.item_key], annotator, assigned, begun[item.item_key])
         for item in items
-        if item.item_key not in first or first[item.item_key].outcome == "expired"
+        if (item.item_key not in first or first[item.item_key].outcome == "expired") and item.trace_id not in not_given
     )
     if free == 0 and at_work == 0:
         return int(_due_repeat(connection, queue, annotator, is_end=True) is not None)
@@ -441,6 +465,34 @@ def _left_to(
     planned = queueing.round_half_up(queue.repeat_share * usable)
     repeated = sum(1 for lease in own if lease.occasion == REPEAT)
     return at_work + free + max(0, planned - repeated)
+
+
+def practised(connection: Connection, annotator: str) -> set[str]:
+    """The traces that this person has met in practice."""
+    return set(connection.scalars(_traces_met(_lease.c.annotator == annotator, _lease.c.occasion == PRACTICE)))
+
+
+def left_out(connection: Connection, queue_key: int, annotator: str) -> set[str]:
+    """The traces of a blind queue that this person is not given, since practice showed them.
+
+    What is assigned to the person is given all the same.
+    """
+    assigned = assignments_of(connection, queue_key)
+    query = (
+        select(_item)
+        .join(_queue, _queue.c.queue_key == _item.c.queue_key)
+        .where(_item.c.queue_key == queue_key, _queue.c.blind, _is_live, _item.c.is_practice.is_(False))
+    )
+    items = {row.trace_id: row.item_key for row in connection.execute(query)}
+    return {
+        trace_id
+        for trace_id in practised(connection, annotator) & items.keys()
+        if annotator not in assigned.of(items[trace_id])
+    }
+
+
+def _traces_met(*conditions: ColumnElement[bool]) -> Select[tuple[str]]:
+    return select(_item.c.trace_id).join(_lease, _lease.c.item_key == _item.c.item_key).where(*conditions).distinct()
 
 
 # ---- what a person's work does to their places -----------------------------------------------------------------
@@ -736,7 +788,10 @@ def _has_room(item: Row[Any], taken: int, annotator: str, assigned: Assignments,
 
 
 def _free_item(connection: Connection, queue: Row[Any], annotator: str, now: int) -> Row[Any] | None:
-    """The first item in this person's order that has room; one they let expire goes first, then those assigned."""
+    """The first item in this person's order that has room; one they let expire goes first, then those assigned.
+
+    What practice showed them is left out; traces of which they have seen judges or others come last.
+    """
     items = {
         row.trace_id: row
         for row in connection.execute(select(_item).where(_item.c.queue_key == queue.queue_key, _is_live)).all()
@@ -750,13 +805,22 @@ def _free_item(connection: Connection, queue: Row[Any], annotator: str, now: int
         if lease.outcome == "counted" or (lease.outcome is None and lease.expires_at > now)
     )
     own_outcomes = {lease.item_key: lease.outcome for lease in leases if lease.annotator == annotator}
+    not_given = left_out(connection, queue.queue_key, annotator)
+    seen = set(connection.scalars(select(tables.seen.c.trace_id).where(tables.seen.c.annotator == annotator)))
     free = [
         item
         for item in (items[trace_id] for trace_id in queueing.order(items, seed=queue.seed, person=annotator))
         if own_outcomes.get(item.item_key, "expired") == "expired"
+        and item.trace_id not in not_given
         and _has_room(item, taken[item.item_key], annotator, assigned, begun[item.item_key])
     ]
-    free.sort(key=lambda item: (item.item_key not in own_outcomes, annotator not in assigned.of(item.item_key)))
+    free.sort(
+        key=lambda item: (
+            item.item_key not in own_outcomes,
+            annotator not in assigned.of(item.item_key),
+            item.trace_id in seen,
+        )
+    )
     return free[0] if free else None
 
 

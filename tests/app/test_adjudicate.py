@@ -55,6 +55,13 @@ def test_the_case_is_shown_without_a_name_of_a_rater(space: Workspace, open_page
     assert at.button(key="close").disabled
 
 
+def test_an_adjudicator_is_warned_before_deciding_on_own_labels(space: Workspace, open_page: OpenPage) -> None:
+    assert not open_page("adjudicate").warning
+    submit(space, "me", trace_id(0), scores={"LC": 3})
+    (warning,) = open_page("adjudicate").warning
+    assert "some of these labels are yours" in warning.value
+
+
 def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("adjudicate")
     at.button(key="settle").click().run()

@@ -7,6 +7,7 @@ from tests.judging.team import T0, submit
 
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.labels.guidelines import acknowledged, guideline, publish
+from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.queues.queue_store import PRACTICE, QueueSpec, make_queue
 from tracejury.judging.store import Workspace
 
@@ -78,3 +79,5 @@ def test_practice_shows_the_right_answers_after_submitting(full: Workspace, open
     at.run()
     assert at.text[0].value == "drill: 1 of 1 done"
     assert at.dataframe[0].value["dimension"].tolist() == ["LC"]
+    with read_transaction(full.engine) as connection:
+        assert [s.what for s in sightings(connection, annotator="me", trace_id=one)] == ["Practice answers"]

@@ -9,6 +9,15 @@ from sqlalchemy import func, select
 from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit, trace_id
 
 from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.judging.labels.sightings import note_seen
+from tracejury.judging.queues.queue_changes import (
+    add_traces,
+    assign_items,
+    close_queue,
+    reopen_queue,
+    retire_traces,
+    share_out,
+)
 from tracejury.judging.queues.queue_store import (
     FIRST,
     PRACTICE,
@@ -21,6 +30,8 @@ from tracejury.judging.queues.queue_store import (
     assignments,
     find_traces,
     judge_spread,
+    left_out,
+    live_blind,
     make_queue,
     neighbours,
     next_item,
@@ -334,7 +345,7 @@ class TestPractice:
             assert progress(connection, queue, "ben").done == progress(connection, queue, "ben").total == 3
 
     def test_practice_does_not_count_in_a_queue_in_earnest(self, space: Workspace) -> None:
-        practice, queue = queue_of(space, 1, practice=True), queue_of(space, 1)
+        practice, queue = queue_of(space, 1, practice=True), queue_of(space, 1, blind=False)
         finish(space, practice)
         assert take(space, queue).occasion == FIRST
 
@@ -389,3 +400,51 @@ class TestMakingQueues:
             assert judge_spread(connection) == {trace_id(0): 3, trace_id(1): 0, trace_id(2): 1, trace_id(7): 0}
             most = TraceFilter(sampling="disputed", count=2)
             assert find_traces(connection, most) == [trace_id(0), trace_id(2)]
+
+
+class TestWhatPracticeAndOthersShowed:
+    """Nobody labels blind what practice showed them; what they saw otherwise comes last."""
+
+    def practised(self, space: Workspace, who: str = "ada") -> None:
+        assert len(finish(space, queue_of(space, 2, practice=True), who)) == 2
+
+    def test_practised_traces_are_left_out_of_ones_share_and_of_the_count(self, space: Workspace) -> None:
+        self.practised(space)
+        live = queue_of(space, 4)
+        with read_transaction(space.engine) as connection:
+            assert left_out(connection, live, "ada") == {trace_id(0), trace_id(1)}
+            assert left_out(connection, live, "ben") == set()
+            assert progress(connection, live, "ada").total == 2
+        assert {place.trace_id for place in finish(space, live)} == {trace_id(2), trace_id(3)}
+        assert {place.trace_id for place in finish(space, live, "ben")} == {trace_id(0), trace_id(1)}
+
+    def test_a_practised_trace_is_not_assigned_and_not_dealt(self, space: Workspace) -> None:
+        self.practised(space)
+        live = queue_of(space, 4, k=2)
+        with write_transaction(space.engine) as connection:
+            with pytest.raises(QueueError, match="ada practised trace"):
+                assign_items(connection, live, [trace_id(1)], ["ada"], by="root", now=T0)
+            assert share_out(connection, live, ["ada", "ben"], by="root", now=T0) == {"ada": 2, "ben": 4}
+
+    def test_a_practice_queue_takes_no_trace_of_an_open_blind_queue(self, space: Workspace) -> None:
+        live = queue_of(space, 3, name="pilot")
+        with pytest.raises(QueueError, match="in the live blind queue 'pilot'"):
+            queue_of(space, 4, practice=True)
+        with write_transaction(space.engine) as connection:
+            assert live_blind(connection) == {trace_id(number): "pilot" for number in range(3)}
+            close_queue(connection, live, by="root", now=T0)
+        drill = queue_of(space, 2, practice=True)
+        queue_of(space, 5, name="next", blind=False)
+        with write_transaction(space.engine) as connection:
+            assert add_traces(connection, drill, [trace_id(2)], by="root", now=T0) == 1
+            reopen_queue(connection, live, by="root", now=T0)
+            retire_traces(connection, drill, [trace_id(2)], by="root", now=T0)
+            with pytest.raises(QueueError, match="practise other traces"):
+                add_traces(connection, drill, [trace_id(2)], by="root", now=T0)
+
+    def test_traces_seen_otherwise_come_last(self, space: Workspace) -> None:
+        seen = {trace_id(number) for number in (0, 3, 5)}
+        note_seen(space.engine, annotator="ada", trace_ids=seen, what="Compare")
+        met = [place.trace_id for place in finish(space, queue_of(space, 6))]
+        assert len(met) == 6
+        assert set(met[-3:]) == seen

@@ -138,15 +138,23 @@ def make_form() -> None:
             "Practice",
             False,
             key="queue_practice",
-            help="Every person labels all items and sees the correct answers afterwards.",
+            help="Every person labels all items and sees the correct answers afterwards. Traces of an open blind queue "
+            "are left out.",
         )
         if st.form_submit_button("Create queue", type="primary"):
             make_queue(
-                ids,
+                not_live(ids) if practice else ids,
                 lambda: QueueSpec(
                     **given.values(), author=user().name, seed=seed, practice=practice, chosen_by=chosen_by
                 ),
             )
+
+
+def not_live(ids: list[str]) -> list[str]:
+    """The traces that may be practised: those that no open blind queue holds."""
+    with read_transaction(workspace().engine) as connection:
+        live = queue.live_blind(connection)
+    return [one for one in ids if one not in live]
 
 
 def make_queue(ids: list[str], spec: Callable[[], QueueSpec]) -> None:
