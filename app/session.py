@@ -15,7 +15,7 @@ from tracejury.app.config import config
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace
 from tracejury.judging.store.audit import record
-from tracejury.judging.store.people import Person, person, person_by_email, sign_out, welcome
+from tracejury.judging.store.people import Person, is_deactivated, person, person_by_email, sign_out, welcome
 from tracejury.judging.store.people import Role as Role
 
 RANK: dict[str, int] = {"annotator": 0, "adjudicator": 1, "researcher": 2, "admin": 3}
@@ -210,7 +210,22 @@ def is_welcome(email: str, domains: tuple[str, ...]) -> bool:
     return "*" in domains or at + domain in domains
 
 
+def _is_deactivated() -> bool:
+    """Whether the session, or the provider's e-mail address, is that of an account that was deactivated."""
+    held = signin.read(workspace().secret(), st.context.cookies.get(signin.COOKIE))
+    email = str(st.user.get("email") or "") if config().sign_in == "oidc" and st.user.get("is_logged_in") else ""
+    with read_transaction(workspace().engine) as connection:
+        return is_deactivated(connection, name="" if held is None else held.name, email=email)
+
+
 def _ask_to_sign_in() -> None:
+    if _is_deactivated():
+        st.error(
+            "Your account is deactivated. Ask an administrator to activate it. Your saved labels stay; unsaved ones "
+            "stay in this browser.",
+            icon=":material/lock:",
+        )
+        return
     if config().sign_in == "password":
         st.info("You are signed out. Reload this page to sign in.", icon=":material/lock:")
         st.link_button("Sign in", signin.PATH, type="primary")

@@ -27,6 +27,19 @@ def still_may(space: Workspace, name: str, role: Role) -> Person | None:
         return None
     with read_transaction(space.engine) as connection:
         account = person(connection, name)
-    if account is None or RANK[account.role] < RANK[role]:
+    if account is None:
+        raise ClosedAccountError
+    if RANK[account.role] < RANK[role]:
         raise TokenError("this person no longer has the right to do this", status=403)
     return account
+
+
+class ClosedAccountError(TokenError):
+    """The person has been deactivated: nothing of theirs is refused for what it says, it only waits."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "your account is deactivated",
+            status=403,
+            remedy="ask an administrator to activate it; unsaved labels stay in this browser and are saved then",
+        )

@@ -18,11 +18,12 @@ from tracejury.app.config import config
 from tracejury.app.session import person_of_session, workspace
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.store import Workspace
-from tracejury.judging.store.people import Person, TooManyTriesError, sign_in, someone_can_sign_in
+from tracejury.judging.store.people import DeactivatedError, Person, TooManyTriesError, sign_in, someone_can_sign_in
 
 BODY_LIMIT = 10_000  # bytes of a sign-in
 UNKNOWN_ADDRESS = "behind a proxy that TRACEJURY_PROXIES does not name"
 WRONG = "Name or password is wrong."
+DEACTIVATED = "Your account is deactivated. Ask an administrator to activate it; your labels are saved."
 NOBODY = (
     "No administrator can sign in yet. On this machine, run Tracejury once with TRACEJURY_SIGN_IN=off, "
     "add an administrator with a password on the Admin page, then start it again."
@@ -89,6 +90,8 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
         enter_as = partial(sign_in, address=address_of(request), device=device)
         try:
             found = await run_in_threadpool(enter_as, space().engine, name, password)
+        except DeactivatedError:
+            return _page(403, wanted=wanted, name=name, problem=DEACTIVATED)
         except TooManyTriesError as error:
             page = _page(429, wanted=wanted, name=name, problem=f"Not now: {error}.")
             page.headers["Retry-After"] = str(error.wait_s)

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from tracejury.app.api.documents import DOCUMENTS, Documents
 from tracejury.app.api.packing import json_bytes, unpacked
 from tracejury.app.api.reveal import reveal_routes
-from tracejury.app.api.rights import checked
+from tracejury.app.api.rights import ClosedAccountError, checked
 from tracejury.app.api.settings import settings_routes
 from tracejury.app.grants import Grant, TokenError
 from tracejury.app.session import workspace
@@ -164,6 +164,8 @@ async def _body(request: Request) -> bytes | None:
 async def _answered(work: Callable[[], Answer]) -> Response:
     try:
         status, body = await run_in_threadpool(work)
+    except ClosedAccountError as error:
+        status, body = error.status, {"error": str(error), "remedy": error.remedy, "is_closed": True}
     except TokenError as error:
         status, body = (
             error.status,

@@ -96,11 +96,14 @@ def person_row(one: Person, read: dict[str, int]) -> dict[str, Any]:
 
 
 def add_form() -> None:
+    turn = st.session_state.get("people_added", 0)  # fields of their own for the next person: nothing is left in them
     with st.form("add_person", clear_on_submit=False, border=False):
-        name = st.text_input("Name", key="new_name", help="Every label records this name; it cannot be changed later.")
-        role = st.selectbox("Role", ROLES, key="new_role")
-        email = st.text_input("E-mail", key="new_email")
-        password = st.text_input("Password", type="password", key="new_password", autocomplete="new-password")
+        name = st.text_input(
+            "Name", key=f"new_name_{turn}", help="Every label records this name; it cannot be changed later."
+        )
+        role = st.selectbox("Role", ROLES, key=f"new_role_{turn}")
+        email = st.text_input("E-mail", key=f"new_email_{turn}")
+        password = st.text_input("Password", type="password", key=f"new_password_{turn}", autocomplete="new-password")
         if st.form_submit_button("Add", type="primary"):
             done = attempt(
                 lambda connection: people.add_person(
@@ -108,6 +111,7 @@ def add_form() -> None:
                 )
             )
             if done:
+                st.session_state["people_added"] = turn + 1
                 say(f"{name.strip()} is added as {role}.")
 
 
@@ -119,7 +123,10 @@ def change_form(known: list[Person]) -> None:
         role = st.selectbox("Role", ROLES, index=ROLES.index(one.role), key=f"role-{name}")
         email = st.text_input("E-mail", one.email or "", key=f"email-{name}")
         active = st.checkbox("Active", one.active, key=f"active-{name}", help="Inactive people cannot sign in.")
-        password = st.text_input("New password", type="password", key=f"password-{name}", autocomplete="new-password")
+        turn = st.session_state.get(f"changed-{name}", 0)
+        password = st.text_input(
+            "New password", type="password", key=f"password-{name}-{turn}", autocomplete="new-password"
+        )
         if st.form_submit_button("Save"):
             done = attempt(
                 lambda connection: people.change_person(
@@ -127,6 +134,7 @@ def change_form(known: list[Person]) -> None:
                 )
             )
             if done:
+                st.session_state[f"changed-{name}"] = turn + 1
                 say(f"{name} is changed.")
 
 
@@ -150,8 +158,9 @@ def show_audit() -> None:
 def show_backup() -> None:
     folder = workspace().home / health.FOLDER
     st.caption(
-        "A backup is a full copy of the database; people can keep working while it is made. Store a copy on "
-        "another machine."
+        "A backup is a full copy of the database; people can keep working while it is made. Store a copy on another "
+        "machine. Never copy the SQLite file of a running workspace: what was saved last may be missing. Try: "
+        "`tracejury backup FILE` and `tracejury restore FILE`."
     )
     if st.button("Back up now", type="primary", key="backup"):
         try:

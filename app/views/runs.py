@@ -32,7 +32,7 @@ from tracejury.judging.judges.model import Prices, read_prices
 from tracejury.judging.judges.rubric import agent_descriptions, broken_files, rubrics
 from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_name, jury_outcomes, votes_of
 from tracejury.judging.records import CELL_STATES, DIMENSIONS, FAILED_STATES
-from tracejury.judging.runs.run_control import asks_models, plan_run, want_failed_again, watch, wish
+from tracejury.judging.runs.run_control import asks_models, last_run_of, plan_run, want_failed_again, watch, wish
 from tracejury.judging.runs.run_spec import Mode, RunSpec, model_names
 from tracejury.judging.runs.run_store import OPEN_STATES
 from tracejury.judging.store import tables
@@ -566,50 +566,112 @@ def start() -> None:
             "URL of an OpenAI-compatible server", key="new_base", placeholder="empty: the provider's URL"
         )
         limits = limits_form()
-        with st.container(horizontal=True):
-            wanted = st.form_submit_button("Start the run", type="primary", icon=":material/play_arrow:")
-            asked = st.form_submit_button("Estimate cost", icon=":material/calculate:")
-    if not (wanted or asked):
-        return
-    try:
-        models = model_names(model)
-        spec = RunSpec(
-            rubrics=tuple(chosen),
-            models=models,
-            repeats=int(repeats),
-            mode=MODES[str(mode)],
-            jury_rule=rule,
-            agent=str(agent),
-            api_base=base.strip() or None,
-            budget_usd=float(budget) or None,
-            concurrency=limits.concurrency,
-            rpm=limits.rpm,
-            tpm=limits.tpm,
-            batch=limits.batch,
-            use_cache=limits.use_cache,
-            ask_again=limits.ask_again,
-            prices=dict.fromkeys(models, limits.prices()) if limits.price else {},
-        )
-    except ValueError as error:
-        st.error(plain(str(error)))
-        return
+        asked = st.form_submit_button("Estimate cost", type="primary", icon=":material/calculate:")
+    if asked:
+        st.session_state.pop(PROPOSED, None)
+        try:
+            models = model_names(model)
+            spec = RunSpec(
+                rubrics=tuple(chosen),
+                models=models,
+                repeats=int(repeats),
+                mode=MODES[str(mode)],
+                jury_rule=rule,
+                agent=str(agent),
+                api_base=base.strip() or None,
+                budget_usd=float(budget) or None,
+                concurrency=limits.concurrency,
+                rpm=limits.rpm,
+                tpm=limits.tpm,
+                batch=limits.batch,
+                use_cache=limits.use_cache,
+                ask_again=limits.ask_again,
+                prices=dict.fromkeys(models, limits.prices()) if limits.price else {},
+            )
+        except ValueError as error:
+            st.error(plain(str(error)))
+            return
+        propose(spec)
+    proposed: Proposal | None = st.session_state.get(PROPOSED)
+    if proposed is not None:
+        confirm(proposed)
+    if STARTED in st.session_state:
+        st.success(st.session_state.pop(STARTED))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A run that may be started: what it asks, of which traces, and what it would cost (or why nobody knows)."""
+
+    spec: RunSpec
+    traces: tuple[str, ...]
+    left_out: int
+    costs: pd.DataFrame | None
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{', '.join(self.spec.rubrics)} by {', '.join(self.spec.models)}"
+
+    @property
+    def cells(self) -> int:
+        return len(self.traces) * len(self.spec.models) * len(self.spec.rubrics) * self.spec.repeats
+
+
+PROPOSED, STARTED = "proposed_run", "started_run"
+
+
+def propose(spec: RunSpec) -> None:
+    """Estimate the run and keep it until its button is pressed."""
     with read_transaction(workspace().engine) as connection:
         empty = marked_traces(connection, NOTHING_TO_READ)
-        traces = [trace_id for trace_id in trace_ids(connection, with_steps=True) if trace_id not in empty]
-    if empty:
-        st.warning(f"{counted(len(empty), 'trace')} left out: names and times only, nothing for a judge to read.")
+        traces = tuple(one for one in trace_ids(connection, with_steps=True) if one not in empty)
     if not traces:
         st.error("This workspace holds no traces to judge. Try: the Ingest page.")
         return
-    if asked:
-        show_estimate(spec)
+    costs, problem = None, ""
+    try:
+        with st.spinner("Counting tokens"):
+            costs = estimate(spec, workspace().home)
+    except EstimateError as error:
+        problem = str(error)
+    st.session_state[PROPOSED] = Proposal(spec=spec, traces=traces, left_out=len(empty), costs=costs, problem=problem)
+
+
+def confirm(proposed: Proposal) -> None:
+    """What the run asks, costs and may spend at most; one press starts it, and a second like it is asked for."""
+    if proposed.left_out:
+        left_out = counted(proposed.left_out, "trace")
+        st.warning(f"{left_out} left out: names and times only, nothing for a judge to read.")
+    budget = proposed.spec.budget_usd
+    limit = "no budget: nothing stops it" if budget is None else f"budget US$ {budget:,.2f}"
+    st.text(f"{proposed.name}: {counted(proposed.cells, 'cell')} on {counted(len(proposed.traces), 'trace')}, {limit}")
+    if proposed.costs is None:
+        st.error(plain(f"The cost is not known: {proposed.problem}"))
+    else:
+        show_estimate(proposed.costs)
+    twin = last_run_of(workspace().engine, proposed.spec)
+    if twin is not None:
+        st.warning(f"Run {twin} asks the same of the same judge models.")
+    st.button(
+        "Start the run" if twin is None else "Start the same run again", key="start_run", icon=":material/play_arrow:",
+        type="primary" if twin is None else "secondary", on_click=start_proposed,
+    )  # fmt: skip
+
+
+def start_proposed() -> None:
+    """Start the run that was shown, once: pressed twice, there is none to start any more."""
+    proposed: Proposal | None = st.session_state.pop(PROPOSED, None)
+    if proposed is None or not user().may("researcher"):
         return
-    name = f"{', '.join(spec.rubrics)} by {', '.join(spec.models)}"
-    key = plan_run(workspace().engine, spec, traces, rubrics=known, agents=agents, name=name, author=user().name)
-    st.session_state["run"] = f"{key} · {name}"  # the new run is the one to look at
-    calls = len(traces) * len(spec.models) * len(spec.rubrics) * spec.repeats
-    RUNS.start(workspace().home, key)
-    st.success(f"Run {key} starts: {counted(calls, 'judgement')}.")
+    home = workspace().home
+    key = plan_run(
+        workspace().engine, proposed.spec, proposed.traces, rubrics=rubrics(home), agents=agent_descriptions(home),
+        name=proposed.name, author=user().name,
+    )  # fmt: skip
+    st.session_state["run"] = f"{key} · {proposed.name}"  # the new run is the one to look at
+    RUNS.start(home, key)
+    st.session_state[STARTED] = f"Run {key} starts: {counted(proposed.cells, 'cell')}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -656,18 +718,12 @@ def limits_form() -> Limits:
     )
 
 
-def show_estimate(spec: RunSpec) -> None:
+def show_estimate(costs: pd.DataFrame) -> None:
     """The cost of the run in four ways, at public prices."""
-    try:
-        with st.spinner("Counting tokens"):
-            found = estimate(spec, workspace().home)
-    except EstimateError as error:
-        st.error(plain(str(error)))
-        return
     price = {
         way: st.column_config.NumberColumn(f"{way}, US$", format="%.2f", help=about) for way, about in _WAYS.items()
     }
-    data_table(found, most=10, columns=price)
+    data_table(costs, most=10, columns=price)
     st.caption("n/a: no public price is known for this model. No model was called.")
 
 

@@ -21,9 +21,9 @@ _MS = 60_000.0  # in a minute
 def workload(connection: Connection) -> pd.DataFrame:
     """annotator, `COUNTS`, then of each of `MEANS` the mean over submitted traces, `_low`, `_high` (jackknife-t), `_n`.
 
-    A row for everyone who has a review, be it an open one. `submitted` and `skipped` count traces; `errors` counts all
-    that the person marked, the means those of submitted traces alone. NaN where nothing is known. Minutes leave out
-    traces that were not timed; no bound lies below 0.
+    A row for everyone who has a review, be it an open one; the gold is nobody's work. `submitted` and `skipped` count
+    traces; `errors` counts all that the person marked, the means those of submitted traces alone. NaN where nothing is
+    known. Minutes leave out traces that were not timed; no bound lies below 0.
     """
     sums, errors = query_frame(connection, _sums()), query_frame(connection, _errors_in_all())
     counted = sums[["annotator", "submitted", "skipped"]].merge(errors, on="annotator", how="left")
@@ -41,7 +41,9 @@ def _sums() -> Select[tuple[object, ...]]:
     review, made = tables.review, _errors_made()
     newest_of = newest(review, ("annotator", "trace_id", "occasion"))
     columns = (review.c.annotator, review.c.trace_id, review.c.status, (review.c.active_ms / _MS).label("minutes"))
-    own = select(*columns).where(newest_of, review.c.occasion == FIRST).subquery()
+    gold = select(tables.annotator.c.annotator).where(tables.annotator.c.kind == "adjudicated")
+    is_of_a_person = review.c.annotator.not_in(gold)
+    own = select(*columns).where(newest_of, review.c.occasion == FIRST, is_of_a_person).subquery()
     is_submitted = own.c.status == "submitted"
     errors, minutes = case((is_submitted, func.coalesce(made.c.errors, 0))), case((is_submitted, own.c.minutes))
     sums = [(func.count(value), func.sum(value * 1.0), func.sum(value * value * 1.0)) for value in (errors, minutes)]

@@ -41,6 +41,10 @@ class PeopleError(ValueError):
     """A change that is not made; the message says why and what to do."""
 
 
+class DeactivatedError(Exception):
+    """The password is right, and an administrator has deactivated the account."""
+
+
 class TooManyTriesError(Exception):
     """Too many wrong passwords of late; `wait_s` seconds from now it goes on."""
 
@@ -149,6 +153,17 @@ def person(connection: Connection, name: str) -> Person | None:
     return None if row is None or row.kind != PERSON or not row.active else _person(row)
 
 
+def is_deactivated(connection: Connection, *, name: str = "", email: str = "") -> bool:
+    """Whether an account of this name or e-mail address is there, and an administrator has deactivated it."""
+    of = (
+        (_table.c.annotator == name) | (_table.c.email == email.strip().lower())
+        if email
+        else _table.c.annotator == name
+    )
+    query = select(_table.c.annotator).where(of, _table.c.kind == PERSON, _table.c.active.is_(False))
+    return connection.scalar(query.limit(1)) is not None
+
+
 def person_by_email(connection: Connection, email: str) -> Person | None:
     """The active person whose address this is, whatever its case."""
     row = connection.execute(
@@ -200,7 +215,7 @@ def sign_in(
 
     `device` names a browser in which this person signed in before: what strangers tried elsewhere does not hold it up.
     The attempt is written down before the password is looked at, so that many at once cannot slip through.
-    Raises `TooManyTriesError`.
+    Raises `TooManyTriesError`, and `DeactivatedError` where the password is right.
     """
     at = time.time_ns() // 1000 if now is None else now
     name = name.strip()[:200]
@@ -209,12 +224,14 @@ def sign_in(
         record(connection, who=name, what=_TRIED, subject=name, detail=_from(address, device), at=at)
     with read_transaction(engine) as connection:
         row = _row(connection, name)
-    usable = row is not None and row.kind == PERSON and row.active and row.password_hash is not None
+    usable = row is not None and row.kind == PERSON and row.password_hash is not None
     is_right = _verified(
         row.password_hash if usable and row is not None else _nobodys_hash(), password[:LONGEST_PASSWORD]
     )
     if not (usable and is_right) or row is None:
         return None
+    if not row.active:
+        raise DeactivatedError
     with write_transaction(engine) as connection:
         if _hasher().check_needs_rehash(row.password_hash):
             connection.execute(

@@ -25,11 +25,13 @@ from tracejury.judging.store.people import add_person, people
 def test_a_person_is_added_and_changed(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("admin")
     assert "all rights" in at.caption[0].value
-    at.text_input(key="new_name").input("judy")
-    at.selectbox(key="new_role").select("adjudicator")
-    at.text_input(key="new_password").input("a long enough secret")
+    at.text_input(key="new_name_0").input("judy")
+    at.selectbox(key="new_role_0").select("adjudicator")
+    at.text_input(key="new_password_0").input("a long enough secret")
     at.button(key="FormSubmitter:add_person-Add").click().run()
     assert [one.value for one in at.success] == ["judy is added as adjudicator."]
+    assert [at.text_input(key=f"new_{name}_1").value for name in ("name", "password")] == ["", ""]
+    assert at.selectbox(key="new_role_1").value == "annotator"
     at.selectbox(key="role-judy").select("researcher")
     at.button(key="FormSubmitter:change-judy-Save").click().run()
     with read_transaction(full.engine) as connection:
@@ -40,10 +42,11 @@ def test_a_person_is_added_and_changed(full: Workspace, open_page: OpenPage) -> 
 
 def test_a_short_password_is_refused_in_words_and_nobody_is_added(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("admin")
-    at.text_input(key="new_name").input("judy")
-    at.text_input(key="new_password").input("short")
+    at.text_input(key="new_name_0").input("judy")
+    at.text_input(key="new_password_0").input("short")
     at.button(key="FormSubmitter:add_person-Add").click().run()
     assert "take 10 or more" in at.error[0].value
+    assert at.text_input(key="new_name_0").value == "judy"  # what was refused can be mended
     with read_transaction(full.engine) as connection:
         assert people(connection) == []
 

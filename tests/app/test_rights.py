@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.build import workspace
 
-from tracejury.app.api.rights import checked
+from tracejury.app.api.rights import ClosedAccountError, checked
 from tracejury.app.config import config
 from tracejury.app.grants import Grant, TokenError, check, mint
 from tracejury.ingest.store import write_transaction
@@ -44,6 +44,7 @@ def test_a_person_who_lost_the_role_or_the_place_holds_a_dead_token(space: Works
         with pytest.raises(TokenError) as caught:
             checked(space, token, **asked)  # type: ignore[arg-type]
         assert caught.value.status == 403
+    assert isinstance(caught.value, ClosedAccountError)  # the last change deactivated her
 
 
 def test_signing_out_ends_the_tokens_made_before(space: Workspace) -> None:

@@ -17,6 +17,7 @@ from tests.app.workspaces import REPEATED, hold_blind
 from tests.fake_provider import verdict
 from tests.judging.grid import Counting, planned
 
+from tracejury.app import estimating
 from tracejury.app.cli import main
 from tracejury.app.components import drilldown
 from tracejury.app.estimating import EstimateError, estimate
@@ -65,13 +66,59 @@ def test_a_run_without_prices_costs_unknown_not_zero(shown: Workspace, open_page
     assert {metric.label: metric.value for metric in at.metric}["Cost, US$"] == "unknown"
 
 
+def start(at: AppTest) -> None:
+    """Estimate the run of the form, then start it."""
+    at.button[0].click().run()
+    at.button(key="start_run").click().run()
+
+
+@pytest.fixture
+def no_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No tokens are counted: the cost stays unknown."""
+
+    def refuse(_spec: RunSpec, _home: Path) -> pd.DataFrame:
+        raise EstimateError("nothing was counted")
+
+    monkeypatch.setattr(estimating, "estimate", refuse)
+
+
+@pytest.mark.usefixtures("no_price")
+def test_nothing_starts_before_cost_and_budget_are_shown_and_one_press_starts_one(
+    full: Workspace, open_page: OpenPage, started: list[int]
+) -> None:
+    at = open_page("runs")
+    at.text_input(key="new_model").set_value(REPEATED)
+    at.number_input(key="new_budget").set_value(5.0)
+    at.button[0].click().run()
+    assert started == []
+    assert any("42 cells on 6 traces, budget US$ 5.00" in text.value for text in at.text)
+    assert "nothing was counted" in at.error[0].value
+    at.button(key="start_run").click().run()
+    assert started == [5]
+    assert "start_run" not in [button.key for button in at.button]  # nothing is left to press a second time
+
+
+@pytest.mark.usefixtures("no_price")
+def test_a_second_run_like_the_first_is_asked_for(full: Workspace, open_page: OpenPage, started: list[int]) -> None:
+    at = open_page("runs")
+    at.text_input(key="new_model").set_value(REPEATED)
+    at.button[0].click().run()
+    assert not at.warning
+    at.button(key="start_run").click().run()
+    at.button[0].click().run()
+    assert "Run 5 asks the same" in at.warning[0].value
+    assert at.button(key="start_run").label == "Start the same run again"
+    assert started == [5]
+
+
+@pytest.mark.usefixtures("no_price")
 def test_a_run_gets_its_process_and_is_paused_resumed_and_cancelled(
     full: Workspace, open_page: OpenPage, started: list[int]
 ) -> None:
     at = open_page("runs")
     at.text_input(key="new_model").set_value(REPEATED)
-    at.button[0].click().run()
-    assert "Run 5 starts: 42 judgements" in at.success[0].value  # 6 traces by 7 rubrics
+    start(at)
+    assert "Run 5 starts: 42 cells" in at.success[0].value  # 6 traces by 7 rubrics
     assert (started, watch(full.engine, 5)["status"]) == ([5], "queued")
     at = open_page("runs")
     at.button(key="pause").click().run()
@@ -82,12 +129,13 @@ def test_a_run_gets_its_process_and_is_paused_resumed_and_cancelled(
     assert watch(full.engine, 5)["status"] == "cancelled"
 
 
+@pytest.mark.usefixtures("no_price")
 def test_a_run_without_a_process_says_so_and_how_it_ended_and_can_go_on(
     full: Workspace, open_page: OpenPage, started: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = open_page("runs")
     at.text_input(key="new_model").set_value(REPEATED)
-    at.button[0].click().run()
+    start(at)
     started.clear()  # it is gone
     monkeypatch.setattr(RUNS, "end_of", lambda _home, key: f"The process of this run was ended by signal {key + 4}.")
     at = open_page("runs")
@@ -133,6 +181,7 @@ def test_a_broken_rubric_is_left_out_by_name(full: Workspace, open_page: OpenPag
     (full.home / "rubrics" / "safe.toml").unlink()
 
 
+@pytest.mark.usefixtures("no_price")
 def test_pace_prices_and_what_may_be_asked_again_go_into_the_run(
     full: Workspace, open_page: OpenPage, started: list[int]
 ) -> None:
@@ -143,7 +192,7 @@ def test_pace_prices_and_what_may_be_asked_again_go_into_the_run(
     at.text_input(key="new_price").set_value("3,15,0.3")
     at.checkbox(key="new_ask").uncheck()
     at.checkbox(key="new_cache").uncheck()
-    at.button[0].click().run()
+    start(at)
     assert "Run 5 starts" in at.success[0].value
     spec = run_spec(full.engine, started[0])
     assert (spec.models, spec.mode, spec.rpm, spec.tpm) == (("private/one", "private/two"), "jury", 60, None)
@@ -313,7 +362,7 @@ def test_the_cost_of_a_run_is_estimated_in_four_ways_before_it_is_started(
 ) -> None:
     at = open_page("runs")
     at.text_input(key="new_model").set_value("gpt-4.1")
-    at.button[1].click().run()
+    at.button[0].click().run()
     table = next(frame.value for frame in at.dataframe if "naive" in frame.value.columns)
     total = table.iloc[-1]
     assert (total["dimension"], total["calls"]) == ("total", 42)  # 6 traces by 7 judges

@@ -159,6 +159,10 @@ class TestSessions:
         with write_transaction(space.engine) as connection:
             change_person(connection, "ada", by="root", active=False)
         assert page(client).status_code == 303
+        right = enter(client, password="another long secret")
+        assert (right.status_code, "Your account is deactivated" in right.text) == (403, True)
+        wrong = enter(client, password="no such secret")
+        assert (wrong.status_code, "deactivated" in wrong.text) == (401, False)
 
     def test_an_old_cookie_is_no_session(self, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
         cookie = mint(space.secret(), Session("ada", 0))

@@ -98,7 +98,7 @@ def _repeated(workspace: Workspace) -> None:
         version = ensure_judge_version(
             connection, JudgeVersion(rubric="LC", model=REPEATED, rubric_version="1", mode="trace")
         )
-        run = add_run(connection, name="three runs", spec={"judges": ["LC"], "models": [REPEATED]}, author="test")
+        run = add_run(connection, name="three runs", spec={"rubrics": ["LC"], "models": [REPEATED]}, author="test")
         ids = trace_ids(connection)
         add_cells(connection, run, [(version, "LC", t, repeat) for t in ids for repeat in range(3)])
         rows = connection.execute(select(cell).where(cell.c.run_key == run)).all()

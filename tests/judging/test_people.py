@@ -15,6 +15,7 @@ from tracejury.judging.store.people import (
     TRIES_BY_ADDRESS,
     TRIES_BY_NAME,
     WINDOW_S,
+    DeactivatedError,
     PeopleError,
     TooManyTriesError,
     add_person,
@@ -70,7 +71,9 @@ def test_who_is_not_active_or_only_imported_cannot_sign_in(space: Workspace) -> 
     with write_transaction(space.engine) as connection:
         change_person(connection, "ada", by="root", active=False)
         ensure_annotator(connection, "imported")
-    assert sign_in(space.engine, "ada", SECRET) is None
+    with pytest.raises(DeactivatedError):  # told only to who knows the password
+        sign_in(space.engine, "ada", SECRET)
+    assert sign_in(space.engine, "ada", "a wrong secret") is None
     assert sign_in(space.engine, "imported", SECRET) is None
     with read_transaction(space.engine) as connection:
         assert person(connection, "ada") is None

@@ -10,8 +10,9 @@ from scipy.stats import t
 from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
-from tracejury.ingest.store import read_transaction
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.reports.workload import COUNTS, workload
+from tracejury.judging.store.people import ensure_annotator
 
 SEEN = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "low"}
 
@@ -25,8 +26,12 @@ def test_errors_and_minutes_are_means_over_submitted_traces_with_student_s_inter
     send(space, "ada", trace_id(0), op("error.delete", label_id="0-1"))  # one is left
     send(space, "ada", trace_id(3), op("error.put", **SEEN, label_id="draft"))  # not submitted: in no mean
     submit(space, "ben", trace_id(4))
+    with write_transaction(space.engine) as connection:
+        ensure_annotator(connection, "gold", kind="adjudicated")
+    submit(space, "gold", trace_id(4))
     with read_transaction(space.engine) as connection:
         table = workload(connection).set_index("annotator")
+    assert list(table.index) == ["ada", "ben"]  # the gold is nobody's work
     ada, ben = table.loc["ada"], table.loc["ben"]
     for name, values in (("errors_a_trace", [1, 0, 1]), ("minutes_a_trace", [1, 2, 3])):
         low, high = t.interval(0.95, 2, loc=np.mean(values), scale=np.std(values, ddof=1) / 3**0.5)

@@ -45,6 +45,10 @@ def show_queues() -> None:
                 ("repeats", "The share of traces that come to the same person once more"),
             )
         }
+        shares["places"] = st.column_config.NumberColumn(
+            "places", help="People wanted, summed over traces; a practice queue wants no number of people"
+        )
+        shares["done"] = st.column_config.NumberColumn("done", help="Submissions that count, hidden repeats left out")
         st.dataframe(pd.DataFrame([queue_row(row) for row in known]), hide_index=True, column_config=shares)
         with st.container(border=True):
             layout.title("Change a queue")
@@ -64,7 +68,7 @@ def queue_row(row: Any) -> dict[str, Any]:
         "kind": "practice" if row.is_practice else "live",
         "state": "open" if row.closed_at is None else "closed",
         "traces": row.items,
-        "places": row.places,
+        "places": None if row.is_practice else row.places,
         "done": row.done,
         "due": "" if row.due_at is None else day_of(row.due_at).isoformat(),
         "k": row.k,

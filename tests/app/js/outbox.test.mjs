@@ -278,3 +278,17 @@ test("traces with unsent work are known by name, whatever their name holds", () 
   storage.setItem("tj:keys:me", "{}");
   assert.deepEqual(unsentTraces(storage, "me"), ["a", "b:1/x"]);
 });
+
+test("nothing is refused while the account is deactivated, and all of it is sent once it is active", async () => {
+  const store = new Store();
+  let isClosed = true;
+  const { outbox, storage } = rig(async (body) => (isClosed ? { status: 403, body: { error: "your account is deactivated", remedy: "ask", is_closed: true } } : store.answer(body)));
+  for (const id of ["a", "b", "c"]) outbox.add(op(id));
+  await settle();
+  assert.deepEqual([outbox.parked.length, outbox.queue.length, storage.length, outbox.isClosed], [0, 3, 3, true]);
+  assert.match(outbox.problem, /deactivated/);
+  isClosed = false;
+  outbox.nudge();
+  await settle();
+  assert.deepEqual([store.applied.length, storage.length, outbox.isClosed, outbox.problem], [3, 0, false, null]);
+});

@@ -462,7 +462,8 @@ class Desk {
       if (this.data.queue && !this.data.queue.has_next) say(this, `${status === "skipped" ? "Skipped" : "Submitted"}. This was the last trace`);
       return this.tell(status);
     }
-    say(this, "Not saved yet: your changes stay in this browser and are sent when the server answers", true);
+    const { isClosed, problem } = this.outbox;
+    say(this, `Not saved yet: ${isClosed ? problem : "your changes stay in this browser and are sent when the server answers"}`, true);
     return undefined;
   }
 
@@ -995,12 +996,13 @@ class Desk {
   drawQueue(queue) {
     const host = this.part("queue");
     if (!queue) return replaceIn(host);
-    const bars = [["yours", queue.done, queue.total]];
-    if (queue.team_total) bars.push(["team", queue.team_done, queue.team_total]);
+    const isShared = queue.team_total > 0; // a count of one's own places would tell how many are hidden repeats
+    const bars = [["yours", queue.done, queue.total, isShared ? `${percent(queue.done, queue.total)} done` : `${queue.done} of ${queue.total} done`]];
+    if (isShared) bars.push(["team", queue.team_done, queue.team_total, `team: ${queue.team_done} of ${queue.team_total} done`]);
     return replaceIn(
       host,
-      ...bars.map(([name, done, total]) =>
-        el("span", { class: "tj-progress", title: `${name}: ${done} of ${total} traces done` }, el("span", { text: name === "team" ? `team: ${done} of ${total} done` : `${done} of ${total} done` }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
+      ...bars.map(([name, done, total, text]) =>
+        el("span", { class: "tj-progress", title: name === "team" ? text : `yours: ${text}` }, el("span", { text }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
       ),
       queue.due ? dueText(queue.due) : null,
     );
@@ -1011,9 +1013,9 @@ class Desk {
     const typing = (this.cards?.typing ? 1 : 0) + (this.scores?.typing ? 1 : 0);
     const unsaved = outbox.pending + typing;
     const button = this.part("saved");
-    const kind = outbox.parked.length ? "refused" : unsaved && outbox.failures ? "waiting" : unsaved ? "sending" : "saved";
+    const kind = outbox.parked.length || (outbox.isClosed && unsaved) ? "refused" : unsaved && outbox.failures ? "waiting" : unsaved ? "sending" : "saved";
     const time = outbox.savedAt ? new Date(outbox.savedAt).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }) : "";
-    const text = { refused: `${outbox.parked.length} refused`, waiting: `${unsaved} unsaved, retrying`, sending: `${unsaved} unsaved`, saved: time ? `saved ${time}` : "all saved" }[kind];
+    const text = { refused: outbox.isClosed ? `account deactivated, ${unsaved} unsaved` : `${outbox.parked.length} refused`, waiting: `${unsaved} unsaved, retrying`, sending: `${unsaved} unsaved`, saved: time ? `saved ${time}` : "all saved" }[kind];
     if (button.dataset.kind === kind && button.lastChild.textContent === text) return;
     button.dataset.kind = kind;
     button.dataset.unsaved = unsaved;
@@ -1114,6 +1116,10 @@ class Desk {
     clearTimeout(this.spanTimer);
     clearTimeout(this.passTimer);
   }
+}
+
+function percent(done, total) {
+  return `${total ? Math.floor((100 * done) / total) : 100} %`;
 }
 
 /** When the queue is wanted; said more loudly once that is past. */

@@ -28,6 +28,7 @@ export class Outbox {
     this.waiting = null;
     this.isSending = false;
     this.isWaitingForToken = false;
+    this.isClosed = false; // the account is deactivated: nothing is refused for what it says
     this.savedAt = null;
     this.notes = []; // what another machine changed, until it has been read
     this.isKeptLocally = true;
@@ -117,6 +118,7 @@ export class Outbox {
       this.problem = "The session token has expired";
       return false;
     }
+    if (status === 403 && body && body.is_closed) return this.close(body);
     if (status === 403 || status === 413 || status === 422) return this.refuse(items, body, status);
     return this.tryLater((body && body.error) || `The server answered ${status}`);
   }
@@ -129,6 +131,7 @@ export class Outbox {
     this.stale = 0;
     this.failures = 0;
     this.problem = null;
+    this.isClosed = false;
     this.savedAt = this.clock();
     this.changed();
     return true;
@@ -163,6 +166,14 @@ export class Outbox {
     this.problem = item.reason;
     this.changed();
     return true;
+  }
+
+  close({ error, remedy }) {
+    this.batch = null;
+    this.isClosed = true;
+    this.problem = `${error}. ${remedy}`;
+    this.changed();
+    return false;
   }
 
   tryLater(problem) {
