@@ -22,9 +22,25 @@ HOME = click.option(
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 SCORE_FORMS = ("langfuse", "phoenix", "label-studio", "argilla", "langsmith", "mlflow", "scout", "docent")
 DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
+SECTIONS = {
+    "Start": ("demo", "serve"),
+    "Traces": ("ingest", "traces", "spans", "text", "map", "fetch"),
+    "Judging": ("judge", "rubric", "verdicts"),
+    "Labels": ("labels",),
+    "Results": ("match", "report"),
+    "Team and workspace": ("token", "backup", "restore", "verify"),
+    "GAIA2": ("gaia2",),
+}
+"""The commands as `tracejury --help` groups them."""
+START = "Example: tracejury demo (more: tracejury COMMAND --help)"
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Commands,
+    sections=SECTIONS,
+    epilog=START,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(package_name="tracejury")
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 def main(verbose: bool) -> None:
@@ -38,18 +54,18 @@ def main(verbose: bool) -> None:
     end_with_parent()
 
 
-@main.command()
+@main.command(epilog="Example: tracejury demo --port 8600")
 @HOME
 @click.option("--port", type=click.IntRange(0, 65535), default=8501, show_default=True)
 @click.option("--no-serve", is_flag=True, help="Only fill the workspace.")
 def demo(home: Path | None, port: int, no_serve: bool) -> None:
-    """Ingest the shipped samples, judge them offline, load sample labels and open the app."""
+    """Open the app on the shipped samples, judged and labelled."""
     from tracejury.app.commands import serving
 
     serving.demo(home, port=port, open_app=not no_serve)
 
 
-@main.command()
+@main.command(epilog="Example: tracejury serve --port 8600")
 @HOME
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8501, show_default=True)
@@ -62,7 +78,7 @@ def serve(home: Path | None, host: str, port: int, is_agreed: bool) -> None:
     sys.exit(serving.serve(home, host=host, port=port))
 
 
-@main.command()
+@main.command(epilog="Example: tracejury ingest traces/ --redact")
 @click.argument("paths", nargs=-1, required=True)
 @HOME
 @click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
@@ -93,7 +109,7 @@ def ingest(
     maps: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Read traces from files, folders, globs, archives or - (standard input)."""
+    """Read traces from files, folders, globs, archives or - (stdin)."""
     from tracejury.app.commands import traces
 
     options: dict[str, Any] = {"format": format_, "workers": workers, "merge": merge, "redact": redact}
@@ -102,23 +118,26 @@ def ingest(
 
 @main.group("map")
 def map_group() -> None:
-    """Maps of attribute names, for traces of a tracer that is not known."""
+    """Map the attribute names of a tracer that is not known."""
 
 
-@map_group.command("suggest")
+@map_group.command("suggest", epilog="Example: tracejury map suggest traces/ > acme.toml")
 @click.argument("path")
 def map_suggest(path: str) -> None:
-    """Print a map (TOML) for the text in PATH that is not understood; nothing is stored."""
+    """Print a map (TOML) for the text in PATH that is not understood.
+
+    Nothing is stored.
+    """
     from tracejury.app.commands import traces
 
     sys.exit(traces.suggest_map(path))
 
 
-@main.command()
+@main.command(epilog="Example: tracejury fetch trail")
 @click.argument("name", type=click.Choice(["trail"]))
 @HOME
 def fetch(name: str, home: Path | None) -> None:
-    """Load the traces and labels of a public data set with your token (HF_TOKEN)."""
+    """Load a public data set, traces and labels (needs HF_TOKEN)."""
     from tracejury.app.commands import fetching
 
     sys.exit(fetching.fetch(name, home))
@@ -126,27 +145,36 @@ def fetch(name: str, home: Path | None) -> None:
 
 @main.group()
 def gaia2() -> None:
-    """Run GAIA2 here: scenarios of Meta's ARE with any model, each run a trace of the workspace."""
+    """Run GAIA2, the scenarios of Meta's ARE, with any model.
+
+    Each run becomes a trace of the workspace.
+    """
 
 
-@gaia2.command("setup")
+@gaia2.command("setup", epilog="Example: tracejury gaia2 setup")
 @click.option("--python", type=click.Path(path_type=Path), help="A Python that has ARE already: use it from now on.")
 @click.option("--check", is_flag=True, help="Only say what is there; exit code 1 where nothing is.")
 @JSON
 def gaia2_setup(python: Path | None, check: bool, as_json: bool) -> None:
-    """Make the environment of its own that runs ARE (750 MB, half a minute), in the cache folder."""
+    """Make the environment that runs ARE (750 MB, half a minute).
+
+    It is kept in the cache folder, apart from this one.
+    """
     from tracejury.app.commands import benchmark
 
     sys.exit(benchmark.setup(python, check=check, as_json=as_json))
 
 
-@gaia2.command("fetch")
+@gaia2.command("fetch", epilog="Example: tracejury gaia2 fetch --capability search --limit 5")
 @click.option("--capability", "capabilities", multiple=True, metavar="NAME", help="Only these (may be given again).")
 @click.option("--split", default="validation", show_default=True)
 @click.option("--limit", type=click.IntRange(1), default=None, help="At most so many scenarios in all.")
 @HOME
 def gaia2_fetch(capabilities: tuple[str, ...], split: str, limit: int | None, home: Path | None) -> None:
-    """Load the scenarios of GAIA2 from the hub, at a pinned revision, with your own token (HF_TOKEN)."""
+    """Load the scenarios of GAIA2 from the hub (needs HF_TOKEN).
+
+    The revision is pinned.
+    """
     from tracejury.app.commands import benchmark
 
     sys.exit(benchmark.fetch(home, capabilities=capabilities, split=split, limit=limit))
@@ -162,7 +190,7 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
         raise click.BadParameter(f"a number or none, not {value!r}") from error
 
 
-@gaia2.command("run")
+@gaia2.command("run", epilog="Example: tracejury gaia2 run samples --model gpt-4.1 --no-judge --dry-run")
 @click.argument("scenarios", nargs=-1, required=True)
 @click.option("--model", default=None, help="The agent's model by litellm's name, or script:FILE (a list of replies).")
 @click.option("--judge-model", default=None, help="The model of the benchmark's judge; script:FILE too.")
@@ -201,23 +229,29 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
 @HOME
 @JSON
 def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
-    """Run SCENARIOS: JSON or Parquet files, folders of them, or `samples` for the shipped stand-ins."""
+    """Run scenarios; what was run before is not run again.
+
+    SCENARIOS are JSON or Parquet files, folders of them, or `samples` for the shipped stand-ins.
+    """
     from tracejury.app.commands import benchmark
 
     sys.exit(benchmark.run(scenarios, home, as_json=as_json, **options))
 
 
-@gaia2.command("proof")
+@gaia2.command("proof", epilog="Example: tracejury gaia2 proof")
 @click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
 @JSON
 def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
-    """Show, offline, that stock ARE's judge fails a run that is right, and ours does not."""
+    """Show, offline, that stock ARE's judge fails a correct run.
+
+    The judge that is used here does not.
+    """
     from tracejury.app.commands import benchmark
 
     sys.exit(benchmark.proof(are_python, as_json=as_json))
 
 
-@gaia2.command("runs")
+@gaia2.command("runs", epilog="Example: tracejury gaia2 runs")
 @HOME
 @JSON
 def gaia2_runs(home: Path | None, as_json: bool) -> None:
@@ -227,7 +261,7 @@ def gaia2_runs(home: Path | None, as_json: bool) -> None:
     sys.exit(benchmark.show_runs(home, as_json=as_json))
 
 
-@gaia2.command("stop")
+@gaia2.command("stop", epilog="Example: tracejury gaia2 stop --all")
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every run under way.")
 @HOME
@@ -238,45 +272,51 @@ def gaia2_stop(names: tuple[str, ...], everything: bool, home: Path | None) -> N
     sys.exit(benchmark.stop(names, home, everything=everything))
 
 
-@main.group("traces", invoke_without_command=True)
+@main.group("traces", invoke_without_command=True, epilog="Example: tracejury traces --csv traces.csv")
 @HOME
 @JSON
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a CSV file.")
 @click.pass_context
 def traces_group(context: click.Context, home: Path | None, as_json: bool, csv_file: Path | None) -> None:
-    """List the traces of the workspace; `remove` and `replace` change which there are."""
+    """List the traces of the workspace, or remove or replace some."""
     from tracejury.app.commands import traces
 
     if context.invoked_subcommand is None:
         traces.list_traces(home, as_json=as_json, csv_file=csv_file)
 
 
-@traces_group.command("remove")
+@traces_group.command("remove", epilog="Example: tracejury traces remove 0a1b2c3d")
 @click.argument("trace_ids", metavar="TRACE...", nargs=-1, required=True)
 @HOME
 @click.option("--with-labels", is_flag=True, help="Delete what people stored about them, too.")
 @JSON
 def traces_remove(trace_ids: tuple[str, ...], home: Path | None, with_labels: bool, as_json: bool) -> None:
-    """Take traces out of the workspace, after a backup. Labels stay and count again with the trace."""
+    """Take traces out of the workspace, after a backup.
+
+    Labels stay and count again with the trace.
+    """
     from tracejury.app.commands import removing
 
     sys.exit(removing.remove(trace_ids, home, with_labels=with_labels, as_json=as_json))
 
 
-@traces_group.command("replace")
+@traces_group.command("replace", epilog="Example: tracejury traces replace traces/")
 @click.argument("paths", nargs=-1, required=True)
 @HOME
 @click.option("--format", "format_", default=None, help="Name of the format, when it is not to be recognised.")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
 @JSON
 def traces_replace(paths: tuple[str, ...], home: Path | None, format_: str | None, redact: bool, as_json: bool) -> None:
-    """Ingest PATHS in the place of traces of the same id, after a backup. Labels stay."""
+    """Ingest PATHS in the place of traces of the same id.
+
+    A backup is made before. Labels stay.
+    """
     from tracejury.app.commands import removing
 
     sys.exit(removing.replace(paths, home, as_json=as_json, format=format_, redact=redact))
 
 
-@main.command()
+@main.command(epilog="Example: tracejury backup study.db")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @HOME
 def backup(file: Path, home: Path | None) -> None:
@@ -286,7 +326,7 @@ def backup(file: Path, home: Path | None) -> None:
     removing.backup(file, home)
 
 
-@main.command()
+@main.command(epilog="Example: tracejury restore study.db --yes")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @HOME
 @click.option("--yes", is_flag=True, help="Replace what the workspace holds now (it is backed up first).")
@@ -297,30 +337,33 @@ def restore(file: Path, home: Path | None, yes: bool) -> None:
     removing.restore(file, home, is_agreed=yes)
 
 
-@main.command()
+@main.command(epilog="Example: tracejury spans 0a1b2c3d --csv spans.csv")
 @click.argument("trace")
 @HOME
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a CSV file.")
 @click.option("--parquet", "parquet_file", type=click.Path(dir_okay=False, path_type=Path), help="Write Parquet.")
 @JSON
 def spans(trace: str, home: Path | None, csv_file: Path | None, parquet_file: Path | None, as_json: bool) -> None:
-    """Print or write the span table of TRACE (an id or the beginning of one)."""
+    """Print or write the span table of a trace.
+
+    TRACE is its id or the beginning of it.
+    """
     from tracejury.app.commands import traces
 
     traces.spans(trace, home, csv_file=csv_file, parquet_file=parquet_file, as_json=as_json)
 
 
-@main.command()
+@main.command(epilog="Example: tracejury text 0a1b2c3d")
 @click.argument("trace")
 @HOME
 def text(trace: str, home: Path | None) -> None:
-    """Print the exact text that a judge reads of TRACE."""
+    """Print the exact text that a judge reads of a trace."""
     from tracejury.app.commands import traces
 
     traces.text(trace, home)
 
 
-@main.command()
+@main.command(epilog="Example: tracejury judge --model gpt-4.1 --dimensions LC,TC --budget 5")
 @click.argument("trace_ids", metavar="[TRACE]...", nargs=-1)
 @HOME
 @click.option("--dimensions", default="all", show_default=True, help=f"{DIMENSIONS}, all, trail, or own rubrics.")
@@ -399,7 +442,7 @@ def rubric() -> None:
     """Write rubrics of your own."""
 
 
-@rubric.command("new")
+@rubric.command("new", epilog="Example: tracejury rubric new brevity")
 @click.argument("name")
 @HOME
 def rubric_new(name: str, home: Path | None) -> None:
@@ -409,7 +452,7 @@ def rubric_new(name: str, home: Path | None) -> None:
     sys.exit(rubrics.new(home, name))
 
 
-@rubric.command("check")
+@rubric.command("check", epilog="Example: tracejury rubric check .tracejury/rubrics/brevity.toml")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @JSON
 def rubric_check(file: Path, as_json: bool) -> None:
@@ -424,7 +467,7 @@ def labels() -> None:
     """Import and export annotators' labels."""
 
 
-@labels.command("import")
+@labels.command("import", epilog="Example: tracejury labels import labels/ --as trail")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @HOME
 @click.option(
@@ -457,13 +500,13 @@ def labels() -> None:
 )
 @JSON
 def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json: bool, **options: Any) -> None:
-    """Import label files or folders of them: our own, TRAIL's, and scores made in other tools."""
+    """Import label files: our own, TRAIL's, and other tools' scores."""
     from tracejury.app.commands import opinions
 
     sys.exit(opinions.import_labels(files, home, form=form, as_json=as_json, **options))
 
 
-@labels.command("export")
+@labels.command("export", epilog="Example: tracejury labels export --out labels.json --annotator ada")
 @HOME
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File, or folder for trail.")
 @click.option(
@@ -486,7 +529,7 @@ def verdicts() -> None:
     """Import and export judges' verdicts."""
 
 
-@verdicts.command("import")
+@verdicts.command("import", epilog="Example: tracejury verdicts import outputs/ --judge-model gpt-4.1")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @HOME
 @click.option("--as", "form", type=click.Choice(["trail"]), default="trail", show_default=True)
@@ -496,13 +539,16 @@ def verdicts() -> None:
 def verdicts_import(
     files: tuple[Path, ...], home: Path | None, form: str, judge_model: str, repeat: int | None, as_json: bool
 ) -> None:
-    """Import judge outputs of other tools; each file becomes findings or a named failure."""
+    """Import judge outputs of other tools.
+
+    Each file becomes findings or a named failure.
+    """
     from tracejury.app.commands import opinions
 
     sys.exit(opinions.import_verdicts(files, home, form=form, judge_model=judge_model, repeat=repeat, as_json=as_json))
 
 
-@verdicts.command("export")
+@verdicts.command("export", epilog="Example: tracejury verdicts export --out verdicts.json")
 @HOME
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="JSON file.")
 def verdicts_export(home: Path | None, out: Path) -> None:
@@ -512,7 +558,7 @@ def verdicts_export(home: Path | None, out: Path) -> None:
     sys.exit(opinions.export_verdicts(home, out))
 
 
-@main.command()
+@main.command(epilog="Example: tracejury match --judge-model gpt-4.1")
 @HOME
 @click.option("--judge-model", default=None, help="Only the findings of this judge model.")
 @click.option(
@@ -530,7 +576,10 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 @click.option("--withdraw", is_flag=True, help="Withdraw all undecided proposals of --model.")
 @JSON
 def match(home: Path | None, judge_model: str | None, model: str | None, as_json: bool, **options: Any) -> None:
-    """Propose matches of annotators' errors and judges' findings; people confirm or reject them."""
+    """Propose matches of annotators' errors and judges' findings.
+
+    People confirm or reject them.
+    """
     from tracejury.app.commands import opinions
 
     if model is None:
@@ -544,7 +593,7 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
     sys.exit(opinions.match_by_model(home, model=model, judge_model=judge_model, as_json=as_json, **options))
 
 
-@main.command()
+@main.command(epilog="Example: tracejury report --out tables/ --reference ada --format csv,tex")
 @HOME
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the tables.")
 @click.option("--table", "names", multiple=True, help="Only this table (repeatable).")
@@ -605,7 +654,7 @@ def report(home: Path | None, as_json: bool, **options: Any) -> None:
     sys.exit(reports.report(home, as_json=as_json, **options))
 
 
-@main.command()
+@main.command(epilog="Example: tracejury token --for otlp --days 30")
 @HOME
 @click.option("--person", default=None, help="Person that the token belongs to (default: TRACEJURY_USER).")
 @click.option(
@@ -628,12 +677,12 @@ def token(home: Path | None, person: str | None, use: str, days: int, revoke: bo
         tokens.token(home, person, use=use, days=days)
 
 
-@main.command()
+@main.command(epilog="Example: tracejury verify --repair")
 @HOME
 @click.option("--repair", is_flag=True, help="Repair the search index and the summaries.")
 @JSON
 def verify(home: Path | None, repair: bool, as_json: bool) -> None:
-    """Check the workspace: source bytes against spans, references, labels and verdicts."""
+    """Check what is stored: sources, spans, labels and verdicts."""
     from tracejury.app.commands import checking
 
     sys.exit(checking.verify(home, repair=repair, as_json=as_json))

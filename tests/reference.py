@@ -103,15 +103,16 @@ def formats() -> str:
 
 
 def commands() -> str:
-    return table(("command", "what it does"), list(_commands(main, "tracejury")))
+    return table(("command", "what it does", "example"), list(_commands(main, "tracejury")))
 
 
-def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, str]]:
+def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, str, str]]:
     for name, command in group.commands.items():
+        if command.epilog:
+            example = command.epilog.removeprefix("Example: ")
+            yield f"`{prefix} {name}`", first_sentence(command.help or "", "."), f"`{example}`"
         if isinstance(command, click.Group):
             yield from _commands(command, f"{prefix} {name}")
-        else:
-            yield f"`{prefix} {name}`", first_sentence(command.help or "", ".")
 
 
 def exports() -> str:

@@ -1,15 +1,19 @@
 """The documents against the code: every column, command, check, metric and table is described."""
 
 import importlib
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import get_completion_class
+from click.testing import CliRunner
 
 from tests.reference import HELP, metrics, renewed
-from tracejury.app.cli import main
+from tracejury.app.cli import SECTIONS, main
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.trace import SPAN_COLUMNS
 from tracejury.judging.agreement.tables import COLUMNS, METRICS, InputName
@@ -40,17 +44,64 @@ def commands(group: click.Group, prefix: str = "") -> list[str]:
     names = []
     for name, command in group.commands.items():
         full = f"{prefix}{name}"
-        names += commands(command, f"{full} ") if isinstance(command, click.Group) else [full]
+        if not isinstance(command, click.Group) or command.invoke_without_command:
+            names.append(full)
+        if isinstance(command, click.Group):
+            names += commands(command, f"{full} ")
     return names
 
 
 @pytest.mark.parametrize("name", commands(main))
-def test_every_command_and_option_has_help(name: str) -> None:
+def test_every_command_has_help_with_an_example_that_fits_a_line(name: str) -> None:
     command: click.Command = main
     for word in name.split():
         assert isinstance(command, click.Group)
         command = command.commands[word]
     assert command.help
+    assert re.match(rf"Example: tracejury {name}( |$)", command.epilog or "")
+    assert len(command.epilog or "") <= 76
+
+
+def test_the_help_lists_every_command_in_one_section_and_cuts_no_sentence() -> None:
+    shown = CliRunner().invoke(main, ["--help"], terminal_width=80).output
+    sections = [line for line in shown.splitlines() if re.fullmatch(r"\S.*:", line)]
+    names = [name for section in SECTIONS.values() for name in section]
+    assert sections == ["Options:", *(f"{title}:" for title in SECTIONS)]
+    assert sorted(names) == sorted(main.commands)
+    assert re.findall(r"(?m)^  (\w+) {2,}[A-Z]", shown) == names
+    assert "..." not in shown.partition("Options:")[2]
+
+
+SHELLS = re.findall(r"(?m)^.*_TRACEJURY_COMPLETE=(\w+)_source.*$", (HELP / "reference.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_shells_that_the_help_names_complete_commands_options_and_values(shell: str) -> None:
+    complete = get_completion_class(shell)
+    assert complete is not None
+    made = complete(main, {}, "tracejury", "_TRACEJURY_COMPLETE")
+    assert {one.value for one in made.get_completions(["labels"], "")} == {"import", "export"}
+    assert "--dimensions" in {one.value for one in made.get_completions(["judge"], "--")}
+    assert {one.value for one in made.get_completions(["judge", "--mode"], "")} == {"trace", "span", "jury"}
+
+
+def test_bash_completes_by_the_line_of_the_help(tmp_path: Path) -> None:
+    line = re.search(r"(?m)^eval .*bash_source tracejury\)\"", (HELP / "reference.md").read_text(encoding="utf-8"))
+    assert line is not None
+    command = tmp_path / "tracejury"
+    command.write_text(
+        f"#!/bin/sh\nexec {sys.executable} -c \"from tracejury.app.cli import main; main(prog_name='tracejury')\"\n"
+    )
+    command.chmod(0o755)
+    script = (
+        f"{line[0]}; complete -p tracejury; COMP_WORDS=(tracejury rub) COMP_CWORD=1; _tracejury_completion tracejury; "
+        'echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, check=True,
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "rubric"
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: str(reader.NAME))

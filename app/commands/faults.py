@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import logging
 import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -34,7 +36,23 @@ _OF_DATABASE: tuple[tuple[str, str], ...] = (
 
 
 class Commands(click.Group):
-    """A group whose commands end with a message and exit status 1, whatever fails."""
+    """A group whose commands end with a message and exit status 1, whatever fails; its help lists them by section."""
+
+    def __init__(self, *, sections: Mapping[str, Sequence[str]], **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.sections = sections
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands of each section, in one column over all sections."""
+        width = max(map(len, self.commands))
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), self.commands[name].get_short_help_str(formatter.width - width - 4))
+                        for name in names
+                    ]
+                )
 
     def invoke(self, ctx: click.Context) -> object:
         try:
