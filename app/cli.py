@@ -28,7 +28,7 @@ SECTIONS = {
     "Judging": ("judge", "rubric", "verdicts"),
     "Labels": ("labels",),
     "Results": ("match", "report"),
-    "Team and workspace": ("token", "backup", "restore", "verify"),
+    "Team and workspace": ("token", "backup", "restore", "verify", "doctor"),
     "GAIA2": ("gaia2",),
 }
 """The commands as `tracejury --help` groups them."""
@@ -686,6 +686,19 @@ def verify(home: Path | None, repair: bool, as_json: bool) -> None:
     from tracejury.app.commands import checking
 
     sys.exit(checking.verify(home, repair=repair, as_json=as_json))
+
+
+@main.command(epilog="Example: tracejury doctor")
+@HOME
+@JSON
+def doctor(home: Path | None, as_json: bool) -> None:
+    """Check this machine and the workspace, and say what to do.
+
+    Nothing is made or changed. The exit code is 1 where something stops work.
+    """
+    from tracejury.app.commands import doctor as look
+
+    sys.exit(look.doctor(home, as_json=as_json))
 
 
 if __name__ == "__main__":

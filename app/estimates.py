@@ -168,7 +168,7 @@ class EstimateQueue:
         with self._changed:
             pool, self._pool = self._pool, None
         if pool is not None:
-            _end(pool)
+            estimate_worker.end(pool)
 
     def _wait(self, task: Task, at_most_s: float) -> bool:
         """Wait until it is made or cannot be; False where it takes longer."""
@@ -252,14 +252,6 @@ def _rank(task: Task) -> int:
     if isinstance(task, Renewal):
         return 1
     return _SLOW if task.is_slow() else 0
-
-
-def _end(pool: ProcessPoolExecutor) -> None:
-    """End a pool and what it is at."""
-    workers = list(pool._processes.values())  # no public way before Python 3.14's kill_workers
-    pool.shutdown(wait=False, cancel_futures=True)
-    for worker in workers:
-        worker.kill()
 
 
 @st.cache_resource(show_spinner=False)

@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import parent_process
 from pathlib import Path
 
@@ -205,6 +206,14 @@ def make_all(filters: Filters, names: Sequence[str]) -> Revision:
     """In the worker process: `Estimator.make_all`."""
     assert _estimator is not None
     return _estimator.make_all(filters, names)
+
+
+def end(pool: ProcessPoolExecutor) -> None:
+    """In the app: end a pool of worker processes and what they are at."""
+    workers = list(pool._processes.values())  # no public way before Python 3.14's kill_workers
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.kill()
 
 
 def _end_with_parent() -> None:

@@ -61,10 +61,8 @@ def open_workspace(home: Path | str | None = None) -> Workspace:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkspaceError(f"cannot make the workspace folder {folder}: {error.strerror}") from error
-    file = URL.create("sqlite", database=str(folder.resolve() / FILE))  # a glued path would lose ? and %
-    url = os.environ.get("TRACEJURY_DATABASE") or file.render_as_string()
     try:
-        engine = open_engine(url)
+        engine = open_engine(database_url(folder))
         migrate(engine)
     except ModuleNotFoundError as error:
         raise WorkspaceError(f"the database of {folder} needs the package {error.name}: install it") from error
@@ -82,6 +80,12 @@ def home_folder(home: Path | str | None) -> Path:
     return Path(home or os.environ.get("TRACEJURY_HOME") or DEFAULT_HOME)
 
 
+def database_url(home: Path | str | None) -> str:
+    """The database of the workspace at `home`: TRACEJURY_DATABASE, else the SQLite file in it."""
+    file = URL.create("sqlite", database=str(home_folder(home).resolve() / FILE))  # a glued path would lose ? and %
+    return os.environ.get("TRACEJURY_DATABASE") or file.render_as_string()
+
+
 def database_file(home: Path | str | None) -> Path | None:
     """The SQLite file of the workspace at `home`, None where its database is another."""
     return None if os.environ.get("TRACEJURY_DATABASE") else home_folder(home).resolve() / FILE
@@ -89,7 +93,7 @@ def database_file(home: Path | str | None) -> Path | None:
 
 def migrate(engine: Engine) -> None:
     """Bring the schema to the newest migration; nothing happens where it is there already."""
-    before = _version(engine)
+    before = schema_version(engine)
     if before == HEAD:
         return
     from alembic import command
@@ -116,7 +120,8 @@ def alembic_config(connection: Connection) -> Config:
     return config
 
 
-def _version(engine: Engine) -> str | None:
+def schema_version(engine: Engine) -> str | None:
+    """The migration that the database is at, None for one that is empty."""
     with read_transaction(engine) as connection:
         if not inspect(connection).has_table("alembic_version"):
             return None

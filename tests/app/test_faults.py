@@ -43,6 +43,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "report": ["--out", "{out}/report", "--draws", "0", "--table", "table_03_caught"],
     "token": [],
     "verify": [],
+    "doctor": [],
     "gaia2 setup": ["--check"],
     "gaia2 run": ["samples", "--dry-run", "--oracle", "--no-judge"],
     "gaia2 fetch": [],
@@ -62,6 +63,7 @@ NO_WORKSPACE = (
     "gaia2 proof",
     "map suggest",
     "rubric check",
+    "doctor",
 )
 """Commands that end before they open a workspace, or need none."""
 

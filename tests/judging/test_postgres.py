@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import func, select
 from tests.build import TRACE, small_trace, span_id
 from tests.judging.grid import Counting, planned
 
+from tracejury.app.cli import main
 from tracejury.ingest.batch import store
 from tracejury.ingest.check import check_store
 from tracejury.ingest.store import load, read_transaction, search
@@ -41,6 +44,15 @@ def test_a_trace_comes_back_and_is_found_by_its_words(opened: Workspace) -> None
         assert [hit.seq for hit in search(connection, "careful cler")] == [1]
         assert search(connection, "'; drop & | !") == []
     assert [problem for problem in check_store(opened.engine) if problem.subject == "search"] == []
+
+
+def test_doctor_names_the_server_its_schema_and_the_programs_for_backups(opened: Workspace) -> None:
+    done = CliRunner().invoke(main, ["doctor", "--home", str(opened.home), "--json"])
+    checks = {one["subject"]: one for one in json.loads(done.stdout)["checks"]}
+    assert done.exit_code == 0, done.output
+    assert checks["database"]["message"].startswith("PostgreSQL 1")
+    assert "backup" in checks
+    assert "reads the data" in checks["estimates"]["message"]
 
 
 def test_writers_at_once_apply_each_operation_once(opened: Workspace) -> None:
