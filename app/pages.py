@@ -1,17 +1,26 @@
-"""The pages, in the order of the navigation. A page is one file in `views` and one line here."""
+"""The pages, in the order of the navigation. A page is one line here and one file, or folder, in `views`."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 from tracejury.app.session import Role
 
+VIEWS = Path(__file__).parent / "views"
+
 
 class PageSpec(NamedTuple):
-    """`file` in `views`, the title, an icon, and the least role that sees it."""
+    """`file` or folder in `views`, the title, an icon, and the least role that sees it."""
 
     file: str
     title: str
     icon: str
     role: Role
+
+    @property
+    def script(self) -> Path:
+        """Return the file that draws the page: of a folder the one of its name, by which Streamlit knows the page."""
+        folder = VIEWS / self.file
+        return (folder / self.file if folder.is_dir() else folder).with_suffix(".py")
 
 
 PAGES: tuple[PageSpec, ...] = (

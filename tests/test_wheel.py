@@ -17,7 +17,7 @@ from tracejury.app.pages import PAGES
 main = os.path.join(os.path.dirname(app.__file__), "main.py")
 for page in PAGES:
     at = AppTest.from_file(main, default_timeout=120).run()
-    at.switch_page(f"views/{page.file}.py").run()
+    at.switch_page(str(page.script)).run()
     assert not at.exception, (page.file, at.exception)
 print(len(PAGES))
 """

@@ -17,6 +17,7 @@ from tests.app.workspaces import filled, now_of
 
 from tracejury.app import session
 from tracejury.app.config import config
+from tracejury.app.pages import ACCOUNT, PAGES
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.store import Workspace, open_workspace, people, tables
 from tracejury.judging.store.revisions import Revision
@@ -107,7 +108,7 @@ def open_page() -> OpenPage:
 
     def opened(name: str, **query: str | list[str]) -> AppTest:
         at = AppTest.from_file(str(MAIN), default_timeout=90)
-        at.switch_page(f"views/{name}.py")
+        at.switch_page(str(next(page.script for page in (*PAGES, ACCOUNT) if page.file == name)))
         for key, value in query.items():
             at.query_params[key] = value
         at.run()

@@ -1,0 +1,1 @@
+"""The page Agreement: one module a view; `agreement.py` is what the navigation opens."""

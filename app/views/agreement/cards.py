@@ -1,0 +1,67 @@
+"""What the cards of several views share: their chart settings, the human ceiling's line, counts and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from tracejury.app import estimates
+from tracejury.app.components.figures import counted
+from tracejury.app.components.headline import coverage, headline
+from tracejury.app.estimates import estimate
+from tracejury.app.placeholders import watch
+from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.reports.estimate_files import EstimateKey
+from tracejury.judging.reports.filters import Filters
+
+CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"]}
+
+
+SPLIT_MAY = " The filter Split may exclude the traces that have them."
+
+
+def why_no_errors(filters: Filters) -> str:
+    """Why no error can be shown under a judge."""
+    counts = counts_of(filters)
+    if counts["error_pairs"]:
+        return (
+            f"None of {counted(counts['error_pairs'], 'error pair')} counts here: the judgements failed "
+            f"({counted(counts['failed_cells'], 'cell')}), or no error is of a judge's dimension. Failures count as "
+            "misses where the filter says so."
+        )
+    reason = "These judges have judged no trace with a reference error under these filters."
+    return reason + SPLIT_MAY * bool(filters.split)
+
+
+def counts_of(filters: Filters) -> dict[str, int]:
+    """How much is compared, by the name of the columns of the estimate `summary`."""
+    return {str(name): int(count) for name, count in estimate(filters, "summary").iloc[0].items()}
+
+
+COVERED = (
+    "Share of all reference errors that any judge of the suite caught or localized. In brackets: Wilson's 95 % "
+    "interval, the number of errors, and the human ceiling."
+)
+
+
+def errors_found(filters: Filters, found: Inputs) -> None:
+    suite = found.suite  # before the ceiling is asked for, which takes longer
+    reached = None if estimates.pending(filters, "error_ceiling") else found.error_ceiling
+    headline(coverage(suite, reached), title="Reference errors caught", about=COVERED)
+
+
+def ceiling_line(late: EstimateKey | None, *, has_ceiling: bool, name: str) -> None:
+    """What the human ceiling is; `late`: it is being made, and the page is drawn again once it is there."""
+    if has_ceiling:
+        st.caption("Human ceiling: the same metric between people who labelled the same traces blind.")
+    if late is not None:
+        st.caption("The human ceiling is being computed: every pair of people's errors is matched.")
+        watch(late, name=name)
+
+
+def few_names(labels: Iterable[str], most: int = 6) -> str:
+    """The first names, and how many more there are."""
+    names = list(dict.fromkeys(labels))
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

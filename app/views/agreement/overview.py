@@ -1,0 +1,205 @@
+"""The view Overview: judges at a glance, coverage by impact, every estimate."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
+
+from tracejury.app import estimates
+from tracejury.app.components import charts, layout
+from tracejury.app.components.data_table import chosen_cell, data_table
+from tracejury.app.components.drilldown import kept_point
+from tracejury.app.components.figures import FEW_NOTE, definition, greyed, wide_table, with_labels
+from tracejury.app.components.judges import (
+    FIGURES,
+    PEOPLE,
+    SIGNED,
+    TABLE_COLUMNS,
+    beside_people,
+    every_figure,
+    figure_rows,
+    split_labels,
+)
+from tracejury.app.estimates import estimate
+from tracejury.app.painting import paint
+from tracejury.app.placeholders import with_placeholder
+from tracejury.app.views.agreement.cards import CONFIG, ceiling_line, counts_of, errors_found, why_no_errors
+from tracejury.app.views.agreement.drilldowns import drill_into_ceiling, drill_into_errors, drill_into_estimate
+from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.reports.estimates import SUITES
+from tracejury.judging.reports.filters import Filters
+
+
+def overview(filters: Filters, found: Inputs) -> None:
+    errors_found(filters, found)
+    paint("overview")
+    left, right = st.columns([1, 1], gap="medium")
+    with left, st.container(border=True, height="stretch"):
+        forest_card(filters)
+    with right, st.container(border=True, height="stretch"):
+        impact_card(filters)
+    with st.container(border=True):
+        table_card(filters)
+
+
+@st.fragment(key="card-forest")
+@with_placeholder(height=520)
+def forest_card(filters: Filters) -> None:
+    found = estimates.inputs(filters)
+    layout.title("Judges at a glance", "Each judge's estimate with its 95 % interval (bootstrap by trace, or Wilson).")
+    counts = counts_of(filters)
+    kinds = {"scores": counts["score_pairs"], "runs": len(estimate(filters, "repeated"))}
+    offered = [figure for figure in FIGURES if kinds.get(figure.kind, counts["error_pairs"])]
+    if not offered:
+        st.caption("These filters select no errors and no scores.")
+        return
+    by_title = {figure.title: figure for figure in offered}
+    start = FIGURES[1].title if FIGURES[1].title in by_title else offered[0].title
+    chosen = st.selectbox(
+        "Metric",
+        list(by_title),
+        index=list(by_title).index(start),
+        key="figure",
+        label_visibility="collapsed",
+        bind="query-params",
+        persist_state="session",
+    )
+    figure = by_title[str(chosen)]
+    metric = figure.name.partition(".")[2]
+    st.caption(definition(metric))
+    late = estimates.pending(filters, "error_ceiling") if figure.kind in {"caught", "localized"} else None
+    rows = figure_rows(found, figure, beside_people=late is None)
+    low = -1.0 if metric in SIGNED else 0.0
+    drawn = charts.forest(rows, metric=figure.title, limits=(-3, 3) if metric == "bias" else (low, 1))
+    event = st.plotly_chart(
+        drawn, key="chart-forest", config=CONFIG, on_select="rerun", selection_mode="points", alt=figure.title
+    )
+    point = kept_point(event, key="forest", of=(filters.unpinned(), figure.name), drawn=late is None)
+    if point is not None:
+        drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
+        drill_down(filters, figure.name, *map(str, point[:3]), key="behind-forest")
+    ceiling_line(late, has_ceiling="ceiling" in rows.columns, name="late-ceiling")
+
+
+@st.fragment(key="card-impact")
+@with_placeholder(height=520)
+def impact_card(filters: Filters) -> None:
+    layout.title(
+        "Coverage by impact",
+        "Share of the reference errors of the judge's dimension that it caught and localized, by impact; Wilson's "
+        "interval.",
+    )
+    found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
+    coverage = split_labels(with_labels(found.coverage))
+    suite = split_labels(found.suite.assign(label=found.suite["judge_model"], dimension=SUITES))
+    panels = st.segmented_control(
+        "Panels", ["whole suites", "each judge"], default="whole suites", required=True, key="panels",
+        label_visibility="collapsed", bind="query-params",
+    )  # fmt: skip
+    shown = suite if panels == "whole suites" else coverage[coverage["label"].isin(_with_errors(coverage))]
+    if shown.empty or not int(shown["n"].sum()):
+        st.caption(why_no_errors(filters))
+        return
+    shown = beside_people(shown, None if late is not None else found.error_ceiling)
+    event = st.plotly_chart(
+        charts.impact_bars(shown), key="chart-impact", config=CONFIG, on_select="rerun", selection_mode="points",
+        alt="Coverage by impact",
+    )  # fmt: skip
+    point = kept_point(event, key="impact", of=(filters.unpinned(), panels), drawn=late is None)
+    if point is not None:
+        judge_model, dimension, split, impact, kind = map(str, point[:5])
+        if point[-1] == charts.CEILING:
+            drill_into_ceiling(
+                filters, f"{kind}.recall", judge_model, dimension, split, impact=impact, key="behind-impact"
+            )
+        else:
+            drill_into_errors(
+                filters,
+                judge_model=judge_model,
+                dimension=dimension,
+                split=split,
+                impact=impact,
+                kind=kind,
+                key="behind-impact",
+            )
+    else:
+        st.caption("Pale: n < 10. Click a bar to list its errors, a line to list people's comparisons.")
+    ceiling_line(late, has_ceiling=bool(shown["ceiling"].notna().any()), name="late-impact")
+
+
+def _with_errors(coverage: pd.DataFrame) -> list[str]:
+    totals = coverage[coverage["impact"] == "all"].groupby("label", sort=False)["n"].max()
+    return [str(label) for label in totals[totals > 0].index]
+
+
+@st.fragment(key="card-table")
+@with_placeholder(height=420)
+def table_card(filters: Filters) -> None:
+    layout.title("Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE)
+    found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
+    long = every_figure(found, beside_people=late is None)
+    if long.empty:
+        st.caption("These filters have no errors and no scores.")
+        return
+    counts = found.error_rates[found.error_rates["impact"] == "all"].drop_duplicates(
+        ["judge_model", "dimension", "split"]
+    )
+    shown, few = wide_table(
+        long, [m for m in TABLE_COLUMNS if m in set(long["metric"])], ["judge_model", "dimension", "split"]
+    )
+    left_out = shown[["judge_model", "dimension", "split"]].merge(
+        counts[["judge_model", "dimension", "split", "traces", "n", "failed"]],
+        on=["judge_model", "dimension", "split"],
+        how="left",
+    )
+    shown.insert(3, "traces", left_out["traces"])
+    shown.insert(4, "errors", left_out["n"])
+    shown.insert(5, "failed", left_out["failed"])
+    whose = shown[["judge_model", "dimension", "split"]].to_numpy().tolist()
+    if shown["split"].nunique() < 2:
+        shown = shown.drop(columns="split")
+    event = st.dataframe(
+        greyed(shown, few),
+        hide_index=True,
+        placeholder="–",
+        column_config=_column_help(),
+        height="auto",
+        key="every-judge",
+        on_select="rerun",
+        selection_mode="single-cell",
+        alt="Estimates of every judge",
+    )
+    drill_into_cell(filters, chosen_cell(event, len(whose)), whose)
+    if late is not None:
+        st.caption("The human ceiling of errors is being computed and is not in the rows yet.")
+    with st.expander("Every estimate in long form, with its n and reason", on_change="rerun", key="long") as opened:
+        if opened.open:
+            data_table(long)
+
+
+def drill_into_cell(filters: Filters, cell: tuple[int, str] | None, whose: list[list[str]]) -> None:
+    """What is behind the cell that was clicked."""
+    if cell is None or cell[1] not in TABLE_COLUMNS:
+        st.caption("Click an estimate to list its rows.")
+        return
+    row, name = cell
+    judge_model, dimension, split = whose[row]
+    drill_down = drill_into_ceiling if judge_model == PEOPLE else drill_into_estimate
+    drill_down(filters, name, judge_model, dimension, split, key="behind-cell")
+
+
+def _column_help() -> dict[str, ColumnConfig]:
+    config: dict[str, ColumnConfig] = {
+        "judge_model": st.column_config.TextColumn("judge model", pinned=True),
+        "dimension": st.column_config.TextColumn("dimension", pinned=True),
+        "traces": st.column_config.NumberColumn("traces", format="%d", help="Judged traces with reference errors"),
+        "errors": st.column_config.NumberColumn("errors", format="%d", help="Reference errors of the comparison"),
+        "failed": st.column_config.NumberColumn("failed", format="%d", help="Error pairs of failed judgements"),
+    }
+    for figure in FIGURES:
+        metric = figure.name.partition(".")[2]
+        config[figure.name] = st.column_config.TextColumn(
+            figure.title, help=definition(metric) or None, alignment="right", width="medium"
+        )
+    return config

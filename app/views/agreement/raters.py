@@ -1,0 +1,260 @@
+"""The view Raters: people and judges in pairs, the human ceiling, votes of the majority."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
+
+from tracejury.app import estimates
+from tracejury.app.components import charts, layout
+from tracejury.app.components.data_table import cell_table, chosen_cell, chosen_row, data_table
+from tracejury.app.components.drilldown import chosen_point, listing
+from tracejury.app.components.figures import FEW_NOTE, definition, greyed, is_dark, plain, title_of, wide_table
+from tracejury.app.components.headline import headline
+from tracejury.app.components.judges import split_labels
+from tracejury.app.datasets import open_to_me
+from tracejury.app.estimates import estimate
+from tracejury.app.painting import paint
+from tracejury.app.placeholders import with_placeholder
+from tracejury.app.session import link_params
+from tracejury.app.views.agreement.cards import CONFIG, few_names
+from tracejury.app.views.agreement.drilldowns import (
+    RATER_FIGURES,
+    compare_link,
+    drill_into_ceiling,
+    drill_into_raters,
+    listed,
+    open_trace,
+)
+from tracejury.judging.agreement import errors, majority
+from tracejury.judging.agreement.frames import DIMENSION_ORDER
+from tracejury.judging.agreement.matchers import ALL, decided_by_both
+from tracejury.judging.agreement.raters import long_ceiling
+from tracejury.judging.agreement.tables import InputName, Inputs
+from tracejury.judging.reports.filters import Filters
+
+CEILING_FIGURES = {"pair_alpha" if name == "alpha" else name: title for name, title in RATER_FIGURES.items()}
+"""As `long_ceiling` names them: those of a judge and its human."""
+
+
+def raters_view(filters: Filters, found: Inputs) -> None:
+    if estimate(filters, "rated")["rater"].nunique() < 2:
+        st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
+    else:
+        people = found.human_ceiling.rename(columns={"exact": "value", "exact_low": "low", "exact_high": "high"})
+        people = split_labels(people.assign(label=people["dimension"]))
+        headline(people, title="Exact accuracy between people", about=definition("exact"))
+        paint("raters")
+        with st.container(border=True):
+            raters_card(filters)
+        with st.container(border=True):
+            ceiling_card(filters, found)
+    with st.container(border=True):
+        error_ceiling_card(filters, found)
+    if filters.reference == majority.MAJORITY:
+        with st.container(border=True):
+            majority_card(filters)
+    for decided in DECIDERS:
+        with st.container(border=True):
+            st.fragment(deciders_card, key=f"card-{decided}")(filters, decided=decided)
+
+
+@st.fragment(key="card-raters")
+@with_placeholder(height=520)
+def raters_card(filters: Filters) -> None:
+    layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
+    rated = set(estimate(filters, "rated")["dimension"])
+    dimensions = [d for d in DIMENSION_ORDER if d in rated]
+    with st.container(horizontal=True):
+        dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
+        metric = st.selectbox(
+            "Metric", list(RATER_FIGURES), index=list(RATER_FIGURES).index("ac2"), key="raters_metric", width=240,
+            format_func=lambda name: RATER_FIGURES[name],
+        )  # fmt: skip
+    pairs = estimate(filters, "rater_pairs", str(dimension))
+    left, right = st.columns([1, 1])
+    with left:
+        event = st.plotly_chart(
+            charts.rater_grid(pairs, metric=str(metric), title=RATER_FIGURES[str(metric)], is_dark=is_dark()),
+            key="chart-raters",
+            config=CONFIG,
+            on_select="rerun",
+            selection_mode="points",
+            alt="Raters",
+        )
+        of_pair = chosen_point(event)
+    paint("raters")
+    with right:
+        items = open_to_me(estimate(filters, "item_marks", str(dimension)))
+        event = st.plotly_chart(
+            charts.item_strip(items), key="chart-items", config=CONFIG, on_select="rerun", selection_mode="points",
+            alt="Raters by items",
+        )  # fmt: skip
+        point = chosen_point(event)
+        if point is None:
+            st.caption("Items with the largest differences come first. Click an item to open it.")
+        else:
+            open_trace(compare_link(filters, trace=str(point[0])), key="items-open")
+    if of_pair is not None:
+        drill_into_raters(filters, str(dimension), str(metric), str(of_pair[0]), str(of_pair[1]))
+    undefined = pairs[pairs["n"] == 0]
+    if len(undefined):
+        names = few_names(f"{p.rater_a} and {p.rater_b}" for p in undefined.itertuples())
+        st.caption(f"No common trace: {plain(names)}.")
+
+
+@st.fragment(key="card-ceiling")
+@with_placeholder(height=320)
+def ceiling_card(filters: Filters, found: Inputs) -> None:
+    layout.title("Human ceiling", "The judge's metrics between people, on traces that two or more people scored.")
+    table = found.human_ceiling
+    table = table[table["n"] > 0]
+    if table.empty:
+        st.caption("No trace was scored by two people, so there is no human ceiling yet. Try: a queue with overlap.")
+        return
+    figures = long_ceiling(table)
+    shown, few = wide_table(figures, list(CEILING_FIGURES), ["dimension", "split"])
+    titles: dict[str, ColumnConfig] = {
+        name: st.column_config.TextColumn(title, help=definition(name) or None, alignment="right", width="medium")
+        for name, title in CEILING_FIGURES.items()
+    }
+    whose = shown[["dimension", "split"]].to_numpy().tolist()
+    people = table.set_index(["dimension", "split"])["raters"]
+    shown.insert(2, "raters", [int(people.loc[tuple(key)]) for key in whose])
+    shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
+    event = st.dataframe(
+        greyed(shown, few), hide_index=True, height="auto", key="ceiling", on_select="rerun",
+        selection_mode="single-row", column_config={**titles}, alt="Human ceiling",
+    )  # fmt: skip
+    row = chosen_row(event, len(whose))
+    if row is not None:
+        listed(filters, estimate(filters, "rows_for_people", *whose[row]), key="behind-ceiling")
+    else:
+        st.caption("Value [95 % interval] and n traces; choose a row for them. " + FEW_NOTE)
+
+
+@st.fragment(key="card-error-ceiling")
+@with_placeholder(height=320)
+def error_ceiling_card(filters: Filters, found: Inputs) -> None:
+    layout.title(
+        "Human ceiling for errors",
+        "One person's errors against another person in the judge's place: same matcher, blind labels, all pairs of "
+        "people.",
+    )
+    table = found.error_ceiling[found.error_ceiling["impact"] == "all"]
+    table = table[table.groupby(["dimension", "split", "kind"])["n"].transform("max") > 0]  # undefined ones say why
+    if table.empty:
+        st.caption("No trace with an error was submitted by two people, so there is no ceiling yet.")
+        return
+    shown, few = wide_table(table, errors.RATES, ["dimension", "split", "kind"])
+    whose = shown[["dimension", "split", "kind"]].to_numpy().tolist()
+    shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
+    rates: dict[str, ColumnConfig] = {
+        name: st.column_config.TextColumn(title_of(name), help=definition(name), alignment="right")
+        for name in errors.RATES
+    }
+    event = st.dataframe(
+        greyed(shown, few), hide_index=True, height="auto", width="content",
+        column_config={**rates}, key="error-ceiling",
+        on_select="rerun", selection_mode="single-cell", alt="Human ceiling for errors",
+    )  # fmt: skip
+    cell = chosen_cell(event, len(whose))
+    if cell is not None and cell[1] in errors.RATES:
+        dimension, split, kind = whose[cell[0]]
+        drill_into_ceiling(filters, f"{kind}.{cell[1]}", "", dimension, split, key="behind-error-ceiling")
+    st.caption(
+        "Click an estimate to list its comparisons. any: the other person reported the error under any dimension; "
+        "over both directions its recall is its "
+        "precision and F1 too. " + FEW_NOTE
+    )
+
+
+@with_placeholder(height=200)
+def deciders_card(filters: Filters, *, decided: str) -> None:
+    """People who decided the same things, about which `DECIDERS` says its words."""
+    title, about, nobody, given = DECIDERS[decided]
+    layout.title(title, about)
+    found = estimates.inputs(filters)
+    table: pd.DataFrame = getattr(found, decided)
+    if table.empty:
+        st.caption(nobody)
+        return
+    row = data_table(table, digits=3, key=decided, is_chosen=True)
+    if ALL in set(table.iloc[:, 0]):
+        st.caption("all: everybody, where there are three or more; its alpha is over all of them.")
+    if row is None:
+        st.caption("Select a row to list the decisions of both.")
+        return
+    first, second = map(str, table.iloc[row, :2])
+    both = decided_by_both(found.frame(given), first, second)
+    chosen = listing(open_to_me(both), key=f"behind-{decided}")
+    if chosen is not None:
+        open_trace(decided_link(filters, chosen), key=f"{decided}-open")
+
+
+def decided_link(filters: Filters, row: Mapping[str, Any]) -> dict[str, str]:
+    """The address of a pair, or of a finding alone, under the judge whose finding and the person whose error it is."""
+    finding, findings, errors = str(row["finding_id"]), estimate(filters, "findings"), estimate(filters, "error_pairs")
+    of = findings[findings["finding_id"].astype(str) == finding]["judge_model"]
+    label = str(row.get("label_id") or "")
+    by = errors[errors["error_id"] == label]["annotator"]
+    return link_params(
+        trace=str(row["trace_id"]), judge_model=None if of.empty else str(of.iloc[0]), pair=f"{label}|{finding}",
+        person=None if by.empty else str(by.iloc[0]),
+    )  # fmt: skip
+
+
+DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
+    "matcher_agreement": (
+        "Matchers",
+        "Agreement beyond chance of people who decided the same matches.",
+        "No two people have decided matches yet.",
+        "match_decisions",
+    ),
+    "reviewer_agreement": (
+        "Reviews of unmatched findings",
+        "Agreement beyond chance of people who reviewed the same finding as valid new error, false alarm or duplicate.",
+        "No two people have reviewed the same findings yet.",
+        "finding_decisions",
+    ),
+}
+
+
+@st.fragment(key="card-majority")
+@with_placeholder(height=260)
+def majority_card(filters: Filters) -> None:
+    layout.title(
+        "Votes of the majority",
+        "On traces that two people or more submitted. A score counts when more than half of those who answered gave "
+        "it, an error when more than half of the trace's people saw it.",
+    )
+    table = estimate(filters, "table.majority_votes")
+    cell = cell_table(table, key="majority")
+    if cell is None:
+        st.caption("Click a number to list its votes.")
+    else:
+        votes = rows_for_votes(estimate(filters, "votes"), str(table["about"].iloc[cell[0]]), cell[1])
+        row = listing(open_to_me(votes), key="behind-majority")
+        if row is not None:
+            link = compare_link(filters, trace=str(row["trace_id"]), dimension=str(row["about"]))
+            open_trace(link, key="behind-majority-open")
+    st.caption(
+        "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them enters the gold: such a "
+        "score is left out and counted as missing, such an error is no error of the majority, and a finding that "
+        "matches no other counts as unmatched. As each person has a vote in the majority, nobody's agreement with it "
+        "is a ceiling; the human ceiling compares people in pairs."
+    )
+
+
+def rows_for_votes(votes: pd.DataFrame, about: str, column: str) -> pd.DataFrame:
+    """The votes on a dimension, or on errors, that a column of `majority.vote_table` counts."""
+    mine = votes[votes["about"] == about]
+    several = mine[mine["outcome"] != "one person"]
+    outcome = column.replace("_", " ")
+    if outcome in majority.OUTCOMES:
+        return mine[mine["outcome"] == outcome]
+    return several[several["votes"] == several["people"]] if column == "unanimous" else several

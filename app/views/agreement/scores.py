@@ -1,0 +1,182 @@
+"""The view Scores: reference scores against judge scores."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from tracejury.app import estimates
+from tracejury.app.components import charts, layout
+from tracejury.app.components.data_table import chosen_row
+from tracejury.app.components.drilldown import chosen_point
+from tracejury.app.components.figures import (
+    FEW_NOTE,
+    aligned,
+    cell_text,
+    counted,
+    definition,
+    greyed,
+    is_dark,
+    plain,
+    with_labels,
+)
+from tracejury.app.components.headline import headline
+from tracejury.app.components.judges import split_labels
+from tracejury.app.datasets import open_to_me
+from tracejury.app.estimates import estimate
+from tracejury.app.painting import paint
+from tracejury.app.placeholders import with_placeholder
+from tracejury.app.views.agreement.cards import CONFIG, SPLIT_MAY, counts_of
+from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_scores, open_trace
+from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.reports.estimates import each_once
+from tracejury.judging.reports.filters import Filters
+
+
+def scores_view(filters: Filters, found: Inputs) -> None:
+    if not counts_of(filters)["score_pairs"]:
+        st.info(
+            f"{plain(str(estimates.reference(filters)))} gave no score of a dimension that a judge also scored. Try: "
+            f"score traces from 0 to 3 on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
+            + SPLIT_MAY
+            * (filters.split is not None)
+        )
+        return
+    exact = with_labels(found.figures_of_scores)
+    headline(split_labels(exact[exact["metric"] == "exact"]), title="Exact accuracy", about=definition("exact"))
+    paint("scores")
+    with st.container(border=True):
+        confusion_card(filters)
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True, height="stretch"):
+        bias_card(filters)
+    with right, st.container(border=True, height="stretch"):
+        prevalence_card(filters)
+
+
+@st.fragment(key="card-confusion")
+@with_placeholder(height=420)
+def confusion_card(filters: Filters) -> None:
+    layout.title(
+        "Reference scores against judge scores", "Counts; the shade is the share of the reference score's row."
+    )
+    table = with_labels(estimate(filters, "table.score_confusion"))
+    labels = list(dict.fromkeys(table["label"]))
+    label = st.selectbox("Judge", ["all judges", *labels], key="confusion_judge", width=240)
+    kept = each_once(table) if label == "all judges" else table[table["label"] == label]
+    summed = kept.groupby(["reference_score", "judge_score"])["count"].sum().reset_index()
+    of = summed.groupby("reference_score")["count"].transform("sum")
+    summed = summed.assign(share=(summed["count"] / of.where(of > 0)).astype("float64"))
+    left, right = st.columns(2)
+    with left:
+        failed = "" if int(summed["count"].sum()) else ": every judgement failed or was not applicable"
+        st.caption(f"Four points, n = {int(summed['count'].sum()):,}{failed}")
+        event = st.plotly_chart(
+            charts.score_grid(summed, is_dark=is_dark()), key="chart-confusion", config=CONFIG, on_select="rerun",
+            selection_mode="points", alt="Confusion of scores",
+        )  # fmt: skip
+    with right:
+        st.caption("Three buckets: 0, 1–2, 3")
+        in_buckets = st.plotly_chart(
+            charts.score_grid(charts.bucket_confusion(summed), is_dark=is_dark()),
+            key="chart-buckets",
+            config=CONFIG,
+            on_select="rerun",
+            selection_mode="points",
+            alt="Confusion of buckets",
+        )
+    of_square, of_bucket = chosen_point(event), chosen_point(in_buckets)
+    if of_square is None and of_bucket is None:
+        st.caption(f"Pale: fewer than {TOO_FEW} traces with this reference score. Click a square to list its traces.")
+    for point, key in ((of_square, "behind-confusion"), (of_bucket, "behind-buckets")):
+        if point is not None:
+            reference_score, judge_score = (str(score).replace("–", ",") for score in point[:2])
+            drill_into_scores(
+                filters, reference_score=reference_score, judge_score=judge_score, of=kept["label"], key=key
+            )
+
+
+@st.fragment(key="card-bias")
+@with_placeholder(height=420)
+def bias_card(filters: Filters) -> None:
+    layout.title("Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).")
+    table = split_labels(with_labels(estimates.inputs(filters).figures_of_scores))
+    means = table[(table["metric"] == "bias") & (table["n"] > 0)].set_index("label")
+    label = st.selectbox("Judge", ["all judges", *means.index], key="bias_judge", width=240)
+    alone = means.loc[means.index == label] if len(means) > 1 else means
+    one = alone.to_dict("records")[0] if len(alone) else None
+    asked = () if one is None else tuple(str(one[name]) for name in ("judge_model", "dimension", "split"))
+    drawn, lines = estimate(filters, "bias_marks", *asked), estimate(filters, "bias_lines", *asked)
+    bounds = lines.iloc[0] if one is None else one
+    between = float(bounds["low"]), float(bounds["high"])
+    event = st.plotly_chart(
+        charts.bias_plot(open_to_me(drawn), lines, between=between), key="chart-bias", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Judge minus reference against their mean",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is None:
+        every = int(lines["n"].iloc[0])
+        some = "" if len(drawn) == every else ", evenly spread ones drawn, the lines are of all"
+        by = " In brackets the mean's 95 % interval: traces are resampled, each with all its judges." * (one is None)
+        st.caption(f"{counted(every, 'score pair')}{some}. Click a mark to open its trace.{by}")
+    else:
+        open_trace(compare_link(filters, trace=str(point[0]), judge_model=point[1]), key="bias-open")
+    bias_means(filters, means)
+
+
+def bias_means(filters: Filters, means: pd.DataFrame) -> None:
+    """Each judge's mean with its interval and n, and the pairs behind the one that is chosen."""
+    if means.empty:
+        return
+    told = aligned([cell_text(dict(row)) for _, row in means.iterrows()])
+    cells = pd.DataFrame({"judge": means.index, "mean bias": told})
+    few = pd.DataFrame({"mean bias": (means["n"] < TOO_FEW).to_numpy()})
+    event = st.dataframe(
+        greyed(cells, few), hide_index=True, width="content", height=min(38 + 35 * len(cells), 213), key="bias-means",
+        on_select="rerun", selection_mode="single-row", alt="Mean bias of each judge",
+        column_config={"mean bias": st.column_config.TextColumn("mean bias [95 %]", alignment="right")},
+    )  # fmt: skip
+    row = chosen_row(event, len(means))
+    if row is None:
+        st.caption(
+            "Select a judge to list its pairs. There is no human ceiling: every pair of people counts in both "
+            "directions, so their bias is 0. " + FEW_NOTE
+        )
+        return
+    one = means.iloc[row]
+    drill_into_scores(
+        filters, judge_model=str(one["judge_model"]), dimension=str(one["dimension"]), split=str(one["split"]),
+        metric="bias", key="behind-bias",
+    )  # fmt: skip
+
+
+@st.fragment(key="card-prevalence")
+@with_placeholder(height=420)
+def prevalence_card(filters: Filters) -> None:
+    layout.title(
+        "Frequency of each score",
+        "Where one score prevails, kappa is low whatever the agreement: read AC2.",
+    )
+    table = split_labels(with_labels(estimate(filters, "table.score_prevalence")))
+    event = st.plotly_chart(
+        charts.prevalence_bars(table), key="chart-prevalence", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Prevalence of scores",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is not None:
+        judge_model, dimension, split, side, score = map(str, point[:5])
+        reference_score, judge_score = (score, "") if side == "reference" else ("", score)
+        drill_into_scores(
+            filters,
+            judge_model=judge_model,
+            dimension=dimension,
+            split=split,
+            reference_score=reference_score,
+            judge_score=judge_score,
+            key="behind-prevalence",
+        )
+    flags = split_labels(with_labels(estimate(filters, "table.score_flags")))
+    odd = flags[flags["flags"] != ""]
+    if len(odd):
+        st.caption("Look at: " + plain("; ".join(f"{r.label} is {r.flags} (n {r.n})" for r in odd.itertuples())))

@@ -1,0 +1,145 @@
+"""The view A against B: two judges, repeats or people on the same traces."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
+
+from tracejury.app import estimates, options
+from tracejury.app.components import charts, layout
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.drilldown import chosen_point
+from tracejury.app.components.figures import counted, definition, plain
+from tracejury.app.components.headline import headline
+from tracejury.app.estimates import estimate
+from tracejury.app.options import ArmOption
+from tracejury.app.painting import paint
+from tracejury.app.placeholders import with_placeholder
+from tracejury.app.views.agreement.cards import CONFIG
+from tracejury.app.views.agreement.drilldowns import listed
+from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.reports.estimates import SUITES
+from tracejury.judging.reports.filters import Filters
+
+
+def versus_view(filters: Filters, found: Inputs) -> None:
+    judge_models = [str(name) for name in estimate(filters, "compared")["judge_model"]]
+    sides = options.arms(judge_models, estimates.reference(filters))
+    if len(sides) < 2:
+        st.info(
+            "A comparison needs two sides on the same traces besides the reference: two judges, two repeats of one "
+            "judge, a judge and a second person, or two other people."
+        )
+        return
+    versus_card(filters, sides)
+
+
+@st.fragment(key="card-versus")
+@with_placeholder(height=700)
+def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
+    by_words = {side.words: side for side in sides}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        about = "A judge, one of its versions or repeats, or a person in the judge's place."
+        left = str(st.selectbox("Side A", list(by_words), key="side_a", bind="query-params", width=260, help=about))
+        right = str(st.selectbox("Side B", list(by_words), index=1, key="side_b", bind="query-params", width=260))
+        kind = st.segmented_control(
+            "Errors", ["caught", "localized"], default="caught", required=True, key="versus_kind"
+        )
+    if left == right:
+        st.info("Choose two different sides.")
+        return
+    asked = by_words[left].text, by_words[right].text
+    try:
+        table = estimate(filters, "differences", *asked)
+    except ValueError as error:
+        st.info(plain(str(error)))
+        return
+    is_suite = set(table["dimension"]) <= {SUITES}
+    table = table[(table["impact"] == "all") & (table["kind"] == kind)]
+    table = table[table["metric"] == "recall"] if is_suite else table
+    if table.empty or not int(table["n"].max()):
+        st.info("These two sides share no error that both judged under the same dimension.")
+        return
+    table = table.assign(label=table["dimension"].replace({SUITES: "any judge"}))
+    recall = table[table["metric"] == "recall"]
+    headline(
+        recall.assign(value=recall["difference"]),
+        title=f"Recall, {kind}: A minus B", about=definition("recall"),
+    )  # fmt: skip
+    paint("versus")
+    with st.container(border=True):
+        layout.title("Differences", "Paired cluster bootstrap: both sides are resampled with the same traces.")
+        shown = table.assign(label=table["label"] + " " + table["metric"])
+        event = st.plotly_chart(
+            charts.paired_dots(shown, left=left, right=right),
+            key="chart-versus",
+            config=CONFIG,
+            on_select="rerun",
+            selection_mode="points",
+            alt="Paired differences",
+        )
+        point = chosen_point(event)
+        st.caption(
+            "Red: the 95 % interval of the difference leaves out 0, or six traces or more all differ alike. "
+            + (
+                "They share no dimension: each counts as one judge, an error as caught when any of it did."
+                if is_suite
+                else ""
+            )
+        )
+    with st.container(border=True):
+        layout.title(
+            f"McNemar on {kind} errors", "Errors that only one side caught; exact p, Holm's correction over judges."
+        )
+        tests = estimate(filters, "found_by_one", *asked, str(kind))
+        named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
+        row = data_table(named, columns=MCNEMAR, key="mcnemar", is_chosen=True)
+        if row is None:
+            st.caption("Select a row to list the errors that only one side caught.")
+    flips = estimate(filters, "flips", *asked)
+    of = ""
+    if row is not None:
+        of = f" by {tests['dimension'].iloc[row]}: {kind} by one side alone"
+        flips = found_by_one_side(flips[flips["dimension"] == tests["dimension"].iloc[row]], str(kind))
+    elif point is not None:
+        of = f" by {point[0]}, whose mark is chosen"
+        flips = flips[flips["dimension"] == str(point[0])]
+    with st.container(border=True):
+        layout.title(f"{counted(len(flips), 'error')} treated differently{of}", plain(f"A: {left}; B: {right}"))
+        side = (
+            by_words[left] if by_words[left].judge_model else by_words[right]
+        )  # Compare shows a judge, not two people
+        named = flips.rename(columns={"left": "A", "right": "B"}).assign(judge_model=side.judge_model or "")
+        listed(filters, named, key="behind-flips", repeat=side.repeat)
+
+
+MCNEMAR: dict[str, ColumnConfig] = {
+    **{
+        name: st.column_config.NumberColumn(name, format="localized", help=about)
+        for name, about in (
+            ("n", "Errors of the judge that both sides answered"),
+            ("both", "Errors that both sides found"),
+            ("only A", "Errors that side A alone found"),
+            ("only B", "Errors that side B alone found"),
+            ("neither", "Errors that no side found"),
+        )
+    },
+    "statistic": st.column_config.NumberColumn(
+        "chi-square",
+        format="%.3f",
+        help="Of McNemar, with continuity correction; n/a where no error was found by one side alone",
+    ),
+    "p_corrected": st.column_config.NumberColumn("p, corrected", format="%.3g", help="Of the chi-square"),
+    "p_exact": st.column_config.NumberColumn("p, exact", format="%.3g", help="Of the exact binomial test"),
+    "p_holm": st.column_config.NumberColumn(
+        "p, Holm", format="%.3g", help="The exact p, corrected for the number of judges"
+    ),
+}
+"""The columns of McNemar's test."""
+
+
+def found_by_one_side(flips: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Of errors treated differently, those that McNemar's test counts: of the judge's own, found by one side alone."""
+    words = ["localized"] if kind == "localized" else ["caught", "localized"]
+    return flips[flips["relevant"] & (flips["left"].isin(words) != flips["right"].isin(words))]
