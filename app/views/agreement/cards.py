@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, ParamSpec
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from tracejury.app import estimates
+from tracejury.app.components import layout
 from tracejury.app.components.figures import counted
 from tracejury.app.components.headline import coverage, headline
 from tracejury.app.estimates import estimate
-from tracejury.app.placeholders import watch
+from tracejury.app.placeholders import watch, with_placeholder
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.estimate_files import EstimateKey
 from tracejury.judging.reports.filters import Filters
 
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"]}
+P = ParamSpec("P")
+
+
+def card(key: str, title: str, about: str = "", *, height: int) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Decorate what draws a card below its title: drawn again alone, `height` pixels are its own while it waits."""
+
+    def decorated(draw: Callable[P, None]) -> Callable[P, None]:
+        @wraps(draw)
+        def titled(*args: P.args, **kwargs: P.kwargs) -> None:
+            layout.title(title, about)
+            draw(*args, **kwargs)
+
+        return st.fragment(with_placeholder(height=height)(titled), key=f"card-{key}")
+
+    return decorated
+
+
+def plot(figure: go.Figure, *, key: str, alt: str) -> Any:
+    """Draw a chart whose marks can be clicked; returns the event for `chosen_point`."""
+    return st.plotly_chart(
+        figure, key=key, config=CONFIG, on_select="rerun", selection_mode="points", alt=alt
+    )  # fmt: skip
 
 
 SPLIT_MAY = " The filter Split may exclude the traces that have them."

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from tracejury.app import estimates
-from tracejury.app.components import charts, layout
+from tracejury.app.components import charts
 from tracejury.app.components.data_table import chosen_row, words
 from tracejury.app.components.drilldown import chosen_point
 from tracejury.app.components.figures import (
@@ -28,7 +28,7 @@ from tracejury.app.datasets import open_to_me
 from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
 from tracejury.app.placeholders import with_placeholder
-from tracejury.app.views.agreement.cards import CONFIG
+from tracejury.app.views.agreement.cards import card, plot
 from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_repeats, open_trace, repeat_of
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.rounding import half_up
@@ -58,10 +58,8 @@ def consistency_view(filters: Filters, found: Inputs) -> None:
         rationale_card(filters)
 
 
-@st.fragment(key="card-consistency")
-@with_placeholder(height=300)
+@card("consistency", "Consistency over repeats", definition("alpha_interval"), height=300)
 def consistency_table(filters: Filters, table: pd.DataFrame) -> None:
-    layout.title("Consistency over repeats", definition("alpha_interval"))
     several = ["split"] if table["split"].nunique() > 1 else []
     shown, few = consistency_cells(table, several)
     event = st.dataframe(
@@ -109,22 +107,19 @@ def _with_bounds(value: float | None, low: float | None, high: float | None, rea
     return figure_text(value, low, high, without=NO_INTERVAL)
 
 
-@st.fragment(key="card-runs")
-@with_placeholder(height=560)
+@card(
+    "runs",
+    "Traces by repeats",
+    "Colour: the score of each repeat. Below: the standard deviation over repeats, scores scaled to 0..1.",
+    height=560,
+)
 def runs_card(filters: Filters, table: pd.DataFrame) -> None:
-    layout.title(
-        "Traces by repeats",
-        "Colour: the score of each repeat. Below: the standard deviation over repeats, scores scaled to 0..1.",
-    )
     label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
     judge_model, dimension = table.loc[table["label"] == label, ["judge_model", "dimension"]].iloc[0]
     mine = open_to_me(estimate(filters, "run_marks", str(judge_model), str(dimension)))
-    event = st.plotly_chart(
+    event = plot(
         charts.run_strip(mine, units=int(mine["units"].iloc[0]) if len(mine) else None),
         key="chart-runs",
-        config=CONFIG,
-        on_select="rerun",
-        selection_mode="points",
         alt="Score strip",
     )
     point = chosen_point(event)
@@ -132,10 +127,7 @@ def runs_card(filters: Filters, table: pd.DataFrame) -> None:
         opened = compare_link(filters, trace=str(point[0]), judge_model=str(judge_model), repeat=repeat_of(point[1]))
         open_trace(opened, key="runs-open")
     spread = estimate(filters, "run_spread", str(judge_model), str(dimension))
-    event = st.plotly_chart(
-        charts.spread_histogram(spread["sd"].to_numpy()), key="chart-spread", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Standard deviations",
-    )  # fmt: skip
+    event = plot(charts.spread_histogram(spread["sd"].to_numpy()), key="chart-spread", alt="Standard deviations")
     point = chosen_point(event)
     if point is not None:
         drill_into_repeats(
@@ -148,13 +140,13 @@ def runs_card(filters: Filters, table: pd.DataFrame) -> None:
         )
 
 
-@st.fragment(key="card-alpha")
-@with_placeholder(height=420)
+@card(
+    "alpha",
+    "Distribution of alpha",
+    "Bootstrap by trace; below .667 no conclusion is possible, from .8 on alpha is reliable (Krippendorff).",
+    height=420,
+)
 def alpha_card(filters: Filters) -> None:
-    layout.title(
-        "Distribution of alpha",
-        "Bootstrap by trace; below .667 no conclusion is possible, from .8 on alpha is reliable (Krippendorff).",
-    )
     drawn = labelled(filters, estimate(filters, "alpha_samples"))
     table = labelled(filters, estimates.inputs(filters).consistency).set_index("label")
     samples = {str(label): part["alpha"].to_numpy() for label, part in drawn.groupby("label", sort=False)}
@@ -162,10 +154,11 @@ def alpha_card(filters: Filters) -> None:
         st.caption("Alpha is undefined for every judge here: no variation, or fewer than two pairable traces.")
         return
     units = {str(label): int(n) for label, n in table["n"].items()}
-    event = st.plotly_chart(
-        charts.alpha_histogram(samples, order=repeated_labels(filters), units=units), key="chart-alpha", config=CONFIG,
-        on_select="rerun", selection_mode="points", alt="Bootstrap distribution of alpha",
-    )  # fmt: skip
+    event = plot(
+        charts.alpha_histogram(samples, order=repeated_labels(filters), units=units),
+        key="chart-alpha",
+        alt="Bootstrap distribution of alpha",
+    )
     point = chosen_point(event)
     if point is None:
         st.caption("n traces each. Click an outline to list its traces.")
@@ -184,19 +177,16 @@ def alpha_words(row: Mapping[Any, Any], *, draws: int) -> str:
     return f"Alpha {alpha} traces; {below}, of {draws:,} defined resamples of these traces"
 
 
-@st.fragment(key="card-rationale")
-@with_placeholder(height=420)
+@card("rationale", "Rationale consistency", definition("sci"), height=420)
 def rationale_card(filters: Filters) -> None:
-    layout.title("Rationale consistency", definition("sci"))
     by_trace = labelled(filters, estimate(filters, "trace_rationales"))
     known = open_to_me(by_trace.dropna(subset=["cosine"]))
     if known.empty:
         st.caption("No judge wrote two rationales on one trace.")
         return
-    event = st.plotly_chart(
-        charts.consistency_violins(known, order=repeated_labels(filters)), key="chart-sci", config=CONFIG,
-        on_select="rerun", selection_mode="points", alt="Rationale consistency",
-    )  # fmt: skip
+    event = plot(
+        charts.consistency_violins(known, order=repeated_labels(filters)), key="chart-sci", alt="Rationale consistency"
+    )
     point = chosen_point(event)
     if point is not None:
         open_trace(compare_link(filters, trace=str(point[0]), judge_model=str(point[1])), key="sci-open")

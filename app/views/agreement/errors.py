@@ -28,7 +28,15 @@ from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
 from tracejury.app.placeholders import with_placeholder
 from tracejury.app.session import link_params
-from tracejury.app.views.agreement.cards import CONFIG, ceiling_line, counts_of, errors_found, few_names, why_no_errors
+from tracejury.app.views.agreement.cards import (
+    card,
+    ceiling_line,
+    counts_of,
+    errors_found,
+    few_names,
+    plot,
+    why_no_errors,
+)
 from tracejury.app.views.agreement.drilldowns import (
     compare_link,
     drill_into_ceiling,
@@ -77,20 +85,21 @@ def incomplete_card(filters: Filters) -> None:
         open_in_work(link_params(trace=str(row["trace_id"])), key="incomplete-open")
 
 
-@st.fragment(key="card-strip")
-@with_placeholder(height=560)
+@card(
+    "strip",
+    "Reference errors by judge",
+    "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Errors that are the judge's own dimension only.",
+    height=560,
+)
 def strip_card(filters: Filters) -> None:
-    layout.title(
-        "Reference errors by judge",
-        "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Errors that are the judge's own dimension only.",
-    )
     own = st.toggle("Only errors of the judge's dimension", value=True, key="own_dimension")
     pairs = with_labels(open_to_me(estimate(filters, "strip_marks", "own" if own else "every")))
     counts = estimate(filters, "strip_counts", "own" if own else "every")
-    event = st.plotly_chart(
-        charts.coverage_strip(pairs, counts=[int(count) for count in counts["count"]]), key="chart-strip",
-        config=CONFIG, on_select="rerun", selection_mode="points", alt="Errors by judges",
-    )  # fmt: skip
+    event = plot(
+        charts.coverage_strip(pairs, counts=[int(count) for count in counts["count"]]),
+        key="chart-strip",
+        alt="Errors by judges",
+    )
     point = chosen_point(event)
     if pairs.empty:
         st.caption(
@@ -113,13 +122,13 @@ def strip_card(filters: Filters) -> None:
     open_trace(link, key="strip-open")
 
 
-@st.fragment(key="card-grid")
-@with_placeholder(height=420)
+@card(
+    "grid",
+    "Errors caught, by the error's dimension and the judge's dimension",
+    "Rows: dimension of the reference error; columns: judge. Caught / errors; the diagonal is each judge's recall.",
+    height=420,
+)
 def grid_card(filters: Filters) -> None:
-    layout.title(
-        "Errors caught, by the error's dimension and the judge's dimension",
-        "Rows: dimension of the reference error; columns: judge. Caught / errors; the diagonal is each judge's recall.",
-    )
     table = estimate(filters, "table.dimension_grid")
     table = table[table["dimension"].isin(DIMENSIONS)]
     judge_models = list(dict.fromkeys(table.loc[table["errors"] > 0, "judge_model"]))
@@ -128,10 +137,7 @@ def grid_card(filters: Filters) -> None:
         return
     judge_model = st.selectbox("Judge model", judge_models, key="grid_system", width=240)
     drawn = errors.all_splits(table[table["judge_model"] == judge_model])
-    event = st.plotly_chart(
-        charts.dimension_grid(drawn, is_dark=is_dark()), key="chart-grid", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Dimensions by judges",
-    )  # fmt: skip
+    event = plot(charts.dimension_grid(drawn, is_dark=is_dark()), key="chart-grid", alt="Dimensions by judges")
     point = chosen_point(event)
     if point is None:
         st.caption("Pale: n < 10. Click a cell to list its errors.")
@@ -141,21 +147,19 @@ def grid_card(filters: Filters) -> None:
     )
 
 
-@st.fragment(key="card-map")
-@with_placeholder(height=420)
+@card(
+    "map",
+    "Precision and recall",
+    "One mark a judge; an arrow leads from caught to localized; curves of equal F1.",
+    height=420,
+)
 def map_card(filters: Filters) -> None:
-    layout.title(
-        "Precision and recall", "One mark a judge; an arrow leads from caught to localized; curves of equal F1."
-    )
     found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
     rates = with_labels(found.error_rates)
     rates = split_labels(rates[(rates["impact"] == "all") & (rates["positives"] > 0)])
     undefined = rates[rates["precision"].isna() | rates["recall"].isna()]
     reached = None if late is not None else between_people(found.error_ceiling, set(rates["dimension"]))
-    event = st.plotly_chart(
-        charts.precision_recall(rates, reached), key="chart-map", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Precision against recall",
-    )  # fmt: skip
+    event = plot(charts.precision_recall(rates, reached), key="chart-map", alt="Precision against recall")
     point = kept_point(event, key="map", of=filters.unpinned(), drawn=late is None)
     if point is not None:
         drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from tracejury.app import estimates
-from tracejury.app.components import charts, layout
+from tracejury.app.components import charts
 from tracejury.app.components.data_table import chosen_cell, data_table
 from tracejury.app.components.drilldown import kept_point
 from tracejury.app.components.figures import FEW_NOTE, definition, greyed, wide_table, with_labels
@@ -23,8 +23,7 @@ from tracejury.app.components.judges import (
 )
 from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
-from tracejury.app.placeholders import with_placeholder
-from tracejury.app.views.agreement.cards import CONFIG, ceiling_line, counts_of, errors_found, why_no_errors
+from tracejury.app.views.agreement.cards import card, ceiling_line, counts_of, errors_found, plot, why_no_errors
 from tracejury.app.views.agreement.drilldowns import drill_into_ceiling, drill_into_errors, drill_into_estimate
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.estimates import SUITES
@@ -43,11 +42,14 @@ def overview(filters: Filters, found: Inputs) -> None:
         table_card(filters)
 
 
-@st.fragment(key="card-forest")
-@with_placeholder(height=520)
+@card(
+    "forest",
+    "Judges at a glance",
+    "Each judge's estimate with its 95 % interval (bootstrap by trace, or Wilson).",
+    height=520,
+)
 def forest_card(filters: Filters) -> None:
     found = estimates.inputs(filters)
-    layout.title("Judges at a glance", "Each judge's estimate with its 95 % interval (bootstrap by trace, or Wilson).")
     counts = counts_of(filters)
     kinds = {"scores": counts["score_pairs"], "runs": len(estimate(filters, "repeated"))}
     offered = [figure for figure in FIGURES if kinds.get(figure.kind, counts["error_pairs"])]
@@ -72,9 +74,7 @@ def forest_card(filters: Filters) -> None:
     rows = figure_rows(found, figure, beside_people=late is None)
     low = -1.0 if metric in SIGNED else 0.0
     drawn = charts.forest(rows, metric=figure.title, limits=(-3, 3) if metric == "bias" else (low, 1))
-    event = st.plotly_chart(
-        drawn, key="chart-forest", config=CONFIG, on_select="rerun", selection_mode="points", alt=figure.title
-    )
+    event = plot(drawn, key="chart-forest", alt=figure.title)
     point = kept_point(event, key="forest", of=(filters.unpinned(), figure.name), drawn=late is None)
     if point is not None:
         drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
@@ -82,14 +82,14 @@ def forest_card(filters: Filters) -> None:
     ceiling_line(late, has_ceiling="ceiling" in rows.columns, name="late-ceiling")
 
 
-@st.fragment(key="card-impact")
-@with_placeholder(height=520)
+@card(
+    "impact",
+    "Coverage by impact",
+    "Share of the reference errors of the judge's dimension that it caught and localized, by impact; Wilson's "
+    "interval.",
+    height=520,
+)
 def impact_card(filters: Filters) -> None:
-    layout.title(
-        "Coverage by impact",
-        "Share of the reference errors of the judge's dimension that it caught and localized, by impact; Wilson's "
-        "interval.",
-    )
     found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
     coverage = split_labels(with_labels(found.coverage))
     suite = split_labels(found.suite.assign(label=found.suite["judge_model"], dimension=SUITES))
@@ -102,10 +102,7 @@ def impact_card(filters: Filters) -> None:
         st.caption(why_no_errors(filters))
         return
     shown = beside_people(shown, None if late is not None else found.error_ceiling)
-    event = st.plotly_chart(
-        charts.impact_bars(shown), key="chart-impact", config=CONFIG, on_select="rerun", selection_mode="points",
-        alt="Coverage by impact",
-    )  # fmt: skip
+    event = plot(charts.impact_bars(shown), key="chart-impact", alt="Coverage by impact")
     point = kept_point(event, key="impact", of=(filters.unpinned(), panels), drawn=late is None)
     if point is not None:
         judge_model, dimension, split, impact, kind = map(str, point[:5])
@@ -133,10 +130,8 @@ def _with_errors(coverage: pd.DataFrame) -> list[str]:
     return [str(label) for label in totals[totals > 0].index]
 
 
-@st.fragment(key="card-table")
-@with_placeholder(height=420)
+@card("table", "Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE, height=420)
 def table_card(filters: Filters) -> None:
-    layout.title("Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE)
     found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
     long = every_figure(found, beside_people=late is None)
     if long.empty:

@@ -21,7 +21,7 @@ from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
 from tracejury.app.placeholders import with_placeholder
 from tracejury.app.session import link_params
-from tracejury.app.views.agreement.cards import CONFIG, few_names
+from tracejury.app.views.agreement.cards import card, few_names, plot
 from tracejury.app.views.agreement.drilldowns import (
     RATER_FIGURES,
     compare_link,
@@ -63,10 +63,10 @@ def raters_view(filters: Filters, found: Inputs) -> None:
             st.fragment(deciders_card, key=f"card-{decided}")(filters, decided=decided)
 
 
-@st.fragment(key="card-raters")
-@with_placeholder(height=520)
+@card(
+    "raters", "Every pair of raters", "People and judges on the traces that both scored; n is the overlap.", height=520
+)
 def raters_card(filters: Filters) -> None:
-    layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
     rated = set(estimate(filters, "rated")["dimension"])
     dimensions = [d for d in DIMENSION_ORDER if d in rated]
     with st.container(horizontal=True):
@@ -78,22 +78,16 @@ def raters_card(filters: Filters) -> None:
     pairs = estimate(filters, "rater_pairs", str(dimension))
     left, right = st.columns([1, 1])
     with left:
-        event = st.plotly_chart(
+        event = plot(
             charts.rater_grid(pairs, metric=str(metric), title=RATER_FIGURES[str(metric)], is_dark=is_dark()),
             key="chart-raters",
-            config=CONFIG,
-            on_select="rerun",
-            selection_mode="points",
             alt="Raters",
         )
         of_pair = chosen_point(event)
     paint("raters")
     with right:
         items = open_to_me(estimate(filters, "item_marks", str(dimension)))
-        event = st.plotly_chart(
-            charts.item_strip(items), key="chart-items", config=CONFIG, on_select="rerun", selection_mode="points",
-            alt="Raters by items",
-        )  # fmt: skip
+        event = plot(charts.item_strip(items), key="chart-items", alt="Raters by items")
         point = chosen_point(event)
         if point is None:
             st.caption("Items with the largest differences come first. Click an item to open it.")
@@ -107,10 +101,13 @@ def raters_card(filters: Filters) -> None:
         st.caption(f"No common trace: {plain(names)}.")
 
 
-@st.fragment(key="card-ceiling")
-@with_placeholder(height=320)
+@card(
+    "ceiling",
+    "Human ceiling",
+    "The judge's metrics between people, on traces that two or more people scored.",
+    height=320,
+)
 def ceiling_card(filters: Filters, found: Inputs) -> None:
-    layout.title("Human ceiling", "The judge's metrics between people, on traces that two or more people scored.")
     table = found.human_ceiling
     table = table[table["n"] > 0]
     if table.empty:
@@ -137,14 +134,13 @@ def ceiling_card(filters: Filters, found: Inputs) -> None:
         st.caption("Value [95 % interval] and n traces; choose a row for them. " + FEW_NOTE)
 
 
-@st.fragment(key="card-error-ceiling")
-@with_placeholder(height=320)
+@card(
+    "error-ceiling",
+    "Human ceiling for errors",
+    "One person's errors against another person in the judge's place: same matcher, blind labels, all pairs of people.",
+    height=320,
+)
 def error_ceiling_card(filters: Filters, found: Inputs) -> None:
-    layout.title(
-        "Human ceiling for errors",
-        "One person's errors against another person in the judge's place: same matcher, blind labels, all pairs of "
-        "people.",
-    )
     table = found.error_ceiling[found.error_ceiling["impact"] == "all"]
     table = table[table.groupby(["dimension", "split", "kind"])["n"].transform("max") > 0]  # undefined ones say why
     if table.empty:
@@ -224,14 +220,14 @@ DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
 }
 
 
-@st.fragment(key="card-majority")
-@with_placeholder(height=260)
+@card(
+    "majority",
+    "Votes of the majority",
+    "On traces that two people or more submitted. A score counts when more than half of those who answered gave "
+    "it, an error when more than half of the trace's people saw it.",
+    height=260,
+)
 def majority_card(filters: Filters) -> None:
-    layout.title(
-        "Votes of the majority",
-        "On traces that two people or more submitted. A score counts when more than half of those who answered gave "
-        "it, an error when more than half of the trace's people saw it.",
-    )
     table = estimate(filters, "table.majority_votes")
     cell = cell_table(table, key="majority")
     if cell is None:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from tracejury.app import estimates
-from tracejury.app.components import charts, layout
+from tracejury.app.components import charts
 from tracejury.app.components.data_table import chosen_row
 from tracejury.app.components.drilldown import chosen_point
 from tracejury.app.components.figures import (
@@ -25,8 +25,7 @@ from tracejury.app.components.judges import split_labels
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
-from tracejury.app.placeholders import with_placeholder
-from tracejury.app.views.agreement.cards import CONFIG, SPLIT_MAY, counts_of
+from tracejury.app.views.agreement.cards import SPLIT_MAY, card, counts_of, plot
 from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_scores, open_trace
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.tables import Inputs
@@ -55,12 +54,13 @@ def scores_view(filters: Filters, found: Inputs) -> None:
         prevalence_card(filters)
 
 
-@st.fragment(key="card-confusion")
-@with_placeholder(height=420)
+@card(
+    "confusion",
+    "Reference scores against judge scores",
+    "Counts; the shade is the share of the reference score's row.",
+    height=420,
+)
 def confusion_card(filters: Filters) -> None:
-    layout.title(
-        "Reference scores against judge scores", "Counts; the shade is the share of the reference score's row."
-    )
     table = with_labels(estimate(filters, "table.score_confusion"))
     labels = list(dict.fromkeys(table["label"]))
     label = st.selectbox("Judge", ["all judges", *labels], key="confusion_judge", width=240)
@@ -72,18 +72,12 @@ def confusion_card(filters: Filters) -> None:
     with left:
         failed = "" if int(summed["count"].sum()) else ": every judgement failed or was not applicable"
         st.caption(f"Four points, n = {int(summed['count'].sum()):,}{failed}")
-        event = st.plotly_chart(
-            charts.score_grid(summed, is_dark=is_dark()), key="chart-confusion", config=CONFIG, on_select="rerun",
-            selection_mode="points", alt="Confusion of scores",
-        )  # fmt: skip
+        event = plot(charts.score_grid(summed, is_dark=is_dark()), key="chart-confusion", alt="Confusion of scores")
     with right:
         st.caption("Three buckets: 0, 1–2, 3")
-        in_buckets = st.plotly_chart(
+        in_buckets = plot(
             charts.score_grid(charts.bucket_confusion(summed), is_dark=is_dark()),
             key="chart-buckets",
-            config=CONFIG,
-            on_select="rerun",
-            selection_mode="points",
             alt="Confusion of buckets",
         )
     of_square, of_bucket = chosen_point(event), chosen_point(in_buckets)
@@ -97,10 +91,8 @@ def confusion_card(filters: Filters) -> None:
             )
 
 
-@st.fragment(key="card-bias")
-@with_placeholder(height=420)
+@card("bias", "Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).", height=420)
 def bias_card(filters: Filters) -> None:
-    layout.title("Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).")
     table = split_labels(with_labels(estimates.inputs(filters).figures_of_scores))
     means = table[(table["metric"] == "bias") & (table["n"] > 0)].set_index("label")
     label = st.selectbox("Judge", ["all judges", *means.index], key="bias_judge", width=240)
@@ -110,10 +102,11 @@ def bias_card(filters: Filters) -> None:
     drawn, lines = estimate(filters, "bias_marks", *asked), estimate(filters, "bias_lines", *asked)
     bounds = lines.iloc[0] if one is None else one
     between = float(bounds["low"]), float(bounds["high"])
-    event = st.plotly_chart(
-        charts.bias_plot(open_to_me(drawn), lines, between=between), key="chart-bias", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Judge minus reference against their mean",
-    )  # fmt: skip
+    event = plot(
+        charts.bias_plot(open_to_me(drawn), lines, between=between),
+        key="chart-bias",
+        alt="Judge minus reference against their mean",
+    )
     point = chosen_point(event)
     if point is None:
         every = int(lines["n"].iloc[0])
@@ -151,18 +144,15 @@ def bias_means(filters: Filters, means: pd.DataFrame) -> None:
     )  # fmt: skip
 
 
-@st.fragment(key="card-prevalence")
-@with_placeholder(height=420)
+@card(
+    "prevalence",
+    "Frequency of each score",
+    "Where one score prevails, kappa is low whatever the agreement: read AC2.",
+    height=420,
+)
 def prevalence_card(filters: Filters) -> None:
-    layout.title(
-        "Frequency of each score",
-        "Where one score prevails, kappa is low whatever the agreement: read AC2.",
-    )
     table = split_labels(with_labels(estimate(filters, "table.score_prevalence")))
-    event = st.plotly_chart(
-        charts.prevalence_bars(table), key="chart-prevalence", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Prevalence of scores",
-    )  # fmt: skip
+    event = plot(charts.prevalence_bars(table), key="chart-prevalence", alt="Prevalence of scores")
     point = chosen_point(event)
     if point is not None:
         judge_model, dimension, split, side, score = map(str, point[:5])

@@ -13,9 +13,8 @@ from tracejury.app.components.figures import FEW_NOTE, aligned, cell_text, greye
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
-from tracejury.app.placeholders import with_placeholder
 from tracejury.app.session import link_params
-from tracejury.app.views.agreement.cards import CONFIG
+from tracejury.app.views.agreement.cards import card, plot
 from tracejury.app.views.agreement.drilldowns import listed
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.tables import Inputs
@@ -44,10 +43,7 @@ def team_card(filters: Filters) -> None:
     row = team_table(table)
     paint("team")
     counts = table.rename(columns={"annotator": "label", "submitted": "count"})[["label", "count"]]
-    event = st.plotly_chart(
-        charts.counted_bars(counts, x_title="submitted traces"), key="chart-team", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Throughput",
-    )  # fmt: skip
+    event = plot(charts.counted_bars(counts, x_title="submitted traces"), key="chart-team", alt="Throughput")
     point = chosen_point(event)
     person = str(point[0]) if point is not None else None if row is None else str(table["annotator"].iloc[row])
     if person is None:
@@ -93,12 +89,13 @@ def skipped_card() -> None:
         open_in_work(link_params(trace=str(reasons["trace_id"].iloc[row])), key="skipped-open")
 
 
-@st.fragment(key="card-repeats")
-@with_placeholder(height=200)
+@card(
+    "repeats",
+    "Agreement of people with themselves",
+    "The same trace again, hidden among others: both scores of one person.",
+    height=200,
+)
 def repeats_card(filters: Filters) -> None:
-    layout.title(
-        "Agreement of people with themselves", "The same trace again, hidden among others: both scores of one person."
-    )
     table = estimate(filters, "table.self_consistency")
     if table.empty:
         st.caption("No hidden repeat is scored yet. Try: a queue with hidden repeats.")

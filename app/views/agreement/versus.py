@@ -16,7 +16,7 @@ from tracejury.app.estimates import estimate
 from tracejury.app.options import ArmOption
 from tracejury.app.painting import paint
 from tracejury.app.placeholders import with_placeholder
-from tracejury.app.views.agreement.cards import CONFIG
+from tracejury.app.views.agreement.cards import plot
 from tracejury.app.views.agreement.drilldowns import listed
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.estimates import SUITES
@@ -71,14 +71,7 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     with st.container(border=True):
         layout.title("Differences", "Paired cluster bootstrap: both sides are resampled with the same traces.")
         shown = table.assign(label=table["label"] + " " + table["metric"])
-        event = st.plotly_chart(
-            charts.paired_dots(shown, left=left, right=right),
-            key="chart-versus",
-            config=CONFIG,
-            on_select="rerun",
-            selection_mode="points",
-            alt="Paired differences",
-        )
+        event = plot(charts.paired_dots(shown, left=left, right=right), key="chart-versus", alt="Paired differences")
         point = chosen_point(event)
         st.caption(
             "Red: the 95 % interval of the difference leaves out 0, or six traces or more all differ alike. "
