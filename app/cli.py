@@ -28,7 +28,7 @@ SECTIONS = {
     "Judging": ("judge", "rubric", "verdicts"),
     "Labels": ("labels",),
     "Results": ("match", "report"),
-    "Team and workspace": ("token", "backup", "restore", "verify", "doctor"),
+    "Team and workspace": ("token", "backup", "restore", "move", "verify", "doctor"),
     "GAIA2": ("gaia2",),
 }
 """The commands as `tracejury --help` groups them."""
@@ -335,6 +335,20 @@ def restore(file: Path, home: Path | None, yes: bool) -> None:
     from tracejury.app.commands import removing
 
     removing.restore(file, home, is_agreed=yes)
+
+
+@main.command(epilog="Example: tracejury move --to postgresql+psycopg://team@db.example/tracejury")
+@click.option("--to", "url", metavar="URL", required=True, help="An empty database, as TRACEJURY_DATABASE names it.")
+@HOME
+@JSON
+def move(url: str, home: Path | None, as_json: bool) -> None:
+    """Copy everything into another database, SQLite or PostgreSQL. Stop the app first.
+
+    Counts and content are compared table by table; the old database stays as it is.
+    """
+    from tracejury.app.commands import removing
+
+    removing.move(url, home, as_json=as_json)
 
 
 @main.command(epilog="Example: tracejury spans 0a1b2c3d --csv spans.csv")

@@ -235,12 +235,17 @@ def _renew_summaries(engine: Engine, stale: Mapping[str, Row]) -> None:
 
 def _renew_search(engine: Engine) -> None:
     with write_transaction(engine) as connection:
-        is_sqlite = connection.dialect.name == "sqlite"
-        connection.exec_driver_sql(
-            "INSERT INTO span_fts(span_fts) VALUES ('delete-all')" if is_sqlite else "DELETE FROM span_search"
-        )
-        for trace_id in trace_ids(connection):
-            key = connection.scalar(select(schema.trace.c.trace_key).where(schema.trace.c.trace_id == trace_id))
-            query = select(schema.span.c.span_key).where(schema.span.c.trace_key == key).order_by(schema.span.c.seq)
-            documents = pack(load(connection, trace_id)).documents
-            index_spans(connection, list(zip(connection.scalars(query), documents, strict=True)))
+        renew_search(connection)
+
+
+def renew_search(connection: Connection) -> None:
+    """Make the index of words anew from the stored traces."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    connection.exec_driver_sql(
+        "INSERT INTO span_fts(span_fts) VALUES ('delete-all')" if is_sqlite else "DELETE FROM span_search"
+    )
+    for trace_id in trace_ids(connection):
+        key = connection.scalar(select(schema.trace.c.trace_key).where(schema.trace.c.trace_id == trace_id))
+        query = select(schema.span.c.span_key).where(schema.span.c.trace_key == key).order_by(schema.span.c.seq)
+        documents = pack(load(connection, trace_id)).documents
+        index_spans(connection, list(zip(connection.scalars(query), documents, strict=True)))

@@ -1,4 +1,4 @@
-"""The commands that take something away, and the backups before: traces remove, traces replace, backup, restore."""
+"""The commands that take something away, and copies of all: traces remove, traces replace, backup, restore, move."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.app.commands.traces import full_id, ingest_into
 from tracejury.app.config import config
 from tracejury.ingest.store import read_transaction, schema
+from tracejury.judging import moving
 from tracejury.judging.removal import count_labels, remove_traces
 from tracejury.judging.store import WorkspaceError
 from tracejury.judging.store.backup import back_up, back_up_first, set_damaged_aside
@@ -73,3 +74,17 @@ def restore(file: Path, home: Path | None, *, is_agreed: bool) -> None:
     except WorkspaceError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{workspace.home} is as it was in {file}")
+
+
+def move(url: str, home: Path | None, *, as_json: bool) -> None:
+    try:
+        moved = moving.move(opened(home).engine, url)
+    except WorkspaceError as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        print_json([asdict(one) for one in moved])
+        return
+    for one in moved:
+        click.echo(f"{one.name:<16} {one.rows:>10,} {'row' if one.rows == 1 else 'rows':<4}  {one.content}")
+    rows = counted(sum(one.rows for one in moved), "row")
+    click.echo(f"{rows} copied and compared. Set TRACEJURY_DATABASE to the new database; the old one is as it was.")

@@ -96,18 +96,24 @@ def migrate(engine: Engine) -> None:
     before = schema_version(engine)
     if before == HEAD:
         return
-    from alembic import command
     from alembic.util.exc import CommandError
 
     try:
         with write_transaction(engine) as connection:  # one process migrates, others wait and find it done
-            command.upgrade(alembic_config(connection), "head")
+            upgrade(connection)
     except CommandError as error:
         raise WorkspaceError(
             f"the database has the schema {before}, which this version ({HEAD}) cannot read; nothing was changed. "
             "Try: choose a new home (--home NEW) and fill it by `tracejury ingest` and `tracejury labels import`, with "
             "the labels that the other version writes by `tracejury labels export --out labels.json`"
         ) from error
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring the schema to the newest migration, in the caller's write transaction."""
+    from alembic import command
+
+    command.upgrade(alembic_config(connection), "head")
 
 
 def alembic_config(connection: Connection) -> Config:

@@ -32,6 +32,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "traces replace": [str(TRACE)],
     "backup": ["{out}/backup.db"],
     "restore": ["{file}", "--yes"],
+    "move": ["--to", "sqlite:///{out}/moved.db"],
     "spans": [TRACE.stem, "--csv", "{out}/spans.csv"],
     "text": [TRACE.stem],
     "judge": ["--dimensions", "LC"],
