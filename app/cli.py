@@ -25,6 +25,7 @@ DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
 SECTIONS = {
     "Start": ("demo", "serve"),
     "Traces": ("ingest", "traces", "spans", "text", "map", "fetch"),
+    "Corpora": ("corpus",),
     "Judging": ("judge", "rubric", "verdicts"),
     "Labels": ("labels",),
     "Results": ("match", "report"),
@@ -33,6 +34,19 @@ SECTIONS = {
 }
 """The commands as `tracejury --help` groups them."""
 START = "Example: tracejury demo (more: tracejury COMMAND --help)"
+
+
+def WORKERS(command: Any) -> Any:  # noqa: N802
+    """Options of who does the work of a corpus."""
+    for option in (
+        click.option(
+            "--scheduler", metavar="ADDRESS", default=None, help="Dask scheduler (default: one started here)."
+        ),
+        click.option("--workers", type=click.IntRange(1), default=None, help="Processes (default: one a core)."),
+        click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True),
+    ):
+        command = option(command)
+    return command
 
 
 @click.group(
@@ -314,6 +328,36 @@ def traces_replace(paths: tuple[str, ...], home: Path | None, format_: str | Non
     from tracejury.app.commands import removing
 
     sys.exit(removing.replace(paths, home, as_json=as_json, format=format_, redact=redact))
+
+
+@main.group()
+def corpus() -> None:
+    """Traces by the million: Parquet outside the workspace."""
+
+
+@corpus.command("build", epilog="Example: tracejury corpus build traces/ --out s3://team/agents")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option("--out", "url", metavar="URL", required=True, help="Folder, s3://, gs:// ...: where the corpus stands.")
+@click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
+@click.option("--redact", is_flag=True, help="Mask secrets before anything is written.")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="TOML file that maps attributes to span fields.",
+)
+@WORKERS
+@JSON
+def corpus_build(sources: tuple[str, ...], url: str, format_: str | None, as_json: bool, **options: Any) -> None:
+    """Read SOURCES into the corpus; files that it knows are not read again.
+
+    SOURCES are files, folders, patterns and addresses. Start it again when it was cut off: it goes on. Late files
+    become partitions of their own.
+    """
+    from tracejury.app.commands import corpora
+
+    sys.exit(corpora.build(sources, url, format=format_, as_json=as_json, **options))
 
 
 @main.command(epilog="Example: tracejury backup study.db")

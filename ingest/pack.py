@@ -92,7 +92,7 @@ def pack(trace: Trace, *, known_texts: Container[str] = frozenset(), source: Pac
             "place": trace.source.place,
         },
         long=kept.long,
-        trace=_trace_row(trace),
+        trace=trace_row(trace),
         spans=content.spans,
         messages=content.messages,
         logs=logs,
@@ -121,7 +121,7 @@ class _Content(NamedTuple):
 
 def _content(trace: Trace) -> _Content:
     refs = TextRefs()
-    first_seq = _first_seq(trace)
+    first_seq = first_sequences(trace)
     details = [_detail(span, refs) for span in trace.spans]
     spans = [dict(zip(_SPAN_PLAIN, _span_plain(span), strict=True)) for span in trace.spans]
     messages = [_message_row(p, message, first_seq.get(p), refs) for p, message in enumerate(trace.messages)]
@@ -132,7 +132,8 @@ def dump(value: object) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
 
 
-def _first_seq(trace: Trace) -> dict[int, int]:
+def first_sequences(trace: Trace) -> dict[int, int]:
+    """Give the first span (its place in reading order) that holds each message, by the message's position."""
     first: dict[int, int] = {}
     for span in trace.spans:
         for position in (*span.input_messages, *span.output_messages):
@@ -203,7 +204,8 @@ def _told(message: Row) -> Row:
     return message if message["reasoning"] is not None else {k: v for k, v in message.items() if k != "reasoning"}
 
 
-def _trace_row(trace: Trace) -> Row:
+def trace_row(trace: Trace) -> Row:
+    """Give the row of a trace itself: where it was read, what belongs to the run, and its summary."""
     return {
         "trace_id": trace.trace_id,
         "file": trace.source.file,

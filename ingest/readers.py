@@ -173,7 +173,11 @@ def units(path: Path | str) -> Iterator[tuple[str, ...]]:
 
     Raises `IngestError` for a path where nothing is.
     """
-    names = [entry.name for entry in _entries(path)]
+    return unit_names([entry.name for entry in _entries(path)])
+
+
+def unit_names(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Give the files of these names in groups that must be read together, as `units` does; none is opened."""
     unit_of: dict[str, list[str]] = {}
     for reader in READERS:
         if hasattr(reader, "bundles"):
@@ -198,6 +202,11 @@ def read_files(names: Sequence[str], *, format: str | None = None) -> Iterator[T
     """Every trace of one of the groups of `units`; as `read_traces`."""
     readers = READERS if format is None else (reader_named(format),)
     yield from _read_entries(map(_file, names), readers, forced=format is not None)
+
+
+def is_read_by_lines(name: str) -> bool:
+    """Whether the file at `name` is long and its format reads it line by line, so that it is not held."""
+    return _long_source(_file(name), READERS) is not None
 
 
 def open_inputs(path: Path | str) -> Iterator[tuple[str, bytes | IngestError]]:

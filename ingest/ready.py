@@ -34,7 +34,7 @@ def made_ready(
     items: Iterable[Trace | Rejected], *, redact: bool = False, stored: Container[str] = frozenset()
 ) -> Iterator[Ready | Rejected]:
     """Traces as rows; texts that are `stored` (committed, not only read) are not packed again."""
-    mask = _redaction() if redact else None
+    mask = redaction() if redact else None
     last, kept = Source(file=""), _kept(Source(file=""))
     for found in items:
         item = found if mask is None else mask(found)
@@ -84,7 +84,8 @@ def _packed(trace: Trace, stored: Container[str], source: PackedBytes) -> Ready 
     return Ready(packed=packed, file=file, place=place, warnings=warnings, gaps=gaps, is_evaluated=is_evaluated)
 
 
-def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:
+def redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:
+    """Give what masks the secrets of a trace."""
     from tracejury.ingest.redact import Redactor  # its detectors take a second to load
 
     return Redactor().apply

@@ -100,7 +100,7 @@ def _from_processes(
     work: Sequence[_Unit | Rejected], format: str | None, redact: bool, processes: int
 ) -> Iterator[Ready | Rejected]:
     """What `work` holds, in its order: large files read here, the others by as many processes, a little ahead."""
-    with ProcessPoolExecutor(processes, mp_context=_context()) as pool:
+    with ProcessPoolExecutor(processes, mp_context=process_context()) as pool:
         under_way: deque[_UnderWay] = deque()
         for unit in work:
             under_way.append(_handed_over(pool, unit, format, redact))
@@ -162,8 +162,8 @@ def read_unit(
         return list(made_ready(read_files(names, format=format), redact=redact))
 
 
-def _context() -> BaseContext:
-    """Processes are forked from one that imported this module and does nothing else; without fork each is new."""
+def process_context() -> BaseContext:
+    """Give how processes start: forked from one that imported this module only; without fork each is new."""
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")

@@ -104,6 +104,14 @@ def test_only_reliability_imports_krippendorff() -> None:
     assert faults <= {"reliability.py"}
 
 
+def test_only_the_engine_of_corpora_imports_dask_and_late() -> None:
+    engine = ROOT / "ingest/corpus/engine.py"
+    faults = {path for package in PACKAGES for path in modules(package)
+              if any(name.split(".")[0] in {"dask", "distributed"} for name in imports(path))}  # fmt: skip
+    assert faults <= {engine}
+    assert not any(name.split(".")[0] in {"dask", "distributed"} for name in imports(engine, only_top=True))
+
+
 def test_nothing_unpickles_or_evaluates() -> None:
     """Traces and labels are untrusted."""
     faults = []
@@ -177,7 +185,7 @@ def test_help_is_instant_because_nothing_heavy_is_imported() -> None:
 
 
 def test_the_app_starts_without_what_takes_seconds_to_import() -> None:
-    heavy = ("litellm", "sklearn", "scipy.optimize", "scipy.stats")
+    heavy = ("litellm", "sklearn", "scipy.optimize", "scipy.stats", "distributed", "tracejury.ingest.corpus")
     code = "import sys, tracejury.app.asgi, tracejury.app.session"
     code += f"; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

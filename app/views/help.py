@@ -18,6 +18,7 @@ TOPICS = {
     "formats": "Formats",
     "gaia2": "GAIA2",
     "team": "Running it for a team",
+    "corpus": "Corpora",
     "reference": "Reference",
 }
 

@@ -165,3 +165,6 @@ inbox = Table(
     Column("has_root", Integer, nullable=False, comment="1: holds an ended span without a parent"),
     Column("received_at", BigInteger, nullable=False),
 )
+
+TRACE_TABLES = tuple(metadata.sorted_tables)
+"""The tables of this module, each after those that it refers to."""

@@ -38,6 +38,14 @@ def search(connection: Connection, query: str, *, limit: int = 200) -> list[Hit]
     return [Hit(*row) for row in rows]
 
 
+def make_index(connection: Connection) -> None:
+    """Make the index of words of an SQLite database that has none, as the migrations do."""
+    connection.exec_driver_sql(
+        "CREATE VIRTUAL TABLE span_fts USING fts5("
+        "body, content='', detail='none', tokenize='unicode61 remove_diacritics 2')"
+    )
+
+
 def index_spans(connection: Connection, documents: Iterable[tuple[int, str]]) -> None:
     """Make spans findable: `(span_key, document)` each."""
     if connection.dialect.name == "sqlite":

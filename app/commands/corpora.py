@@ -1,0 +1,69 @@
+"""The commands about corpora: build, check, summary, sample."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from tracejury.app.commands.output import counted, print_json, progress_bar
+from tracejury.ingest.conventions.mapped import load_map
+from tracejury.ingest.corpus.engine import Workers
+from tracejury.ingest.trace import IngestError
+
+Engine = Literal["local", "dask"]
+
+
+def build(
+    sources: Sequence[str],
+    url: str,
+    *,
+    format: str | None,
+    redact: bool,
+    maps: Sequence[Path],
+    engine: Engine,
+    workers: int | None,
+    scheduler: str | None,
+    as_json: bool,
+) -> int:
+    """Build the corpus at `url`. Exit code 0, or 1 when something was rejected."""
+    from tracejury.ingest.corpus import build as building
+    from tracejury.ingest.corpus.partition import Reading
+
+    show, close = progress_bar("reading", " partitions")
+    with _named_errors():
+        reading = Reading(format=format, redact=redact, maps=tuple(map(load_map, maps)))
+        built = building.build(
+            sources, url, workers=_workers(engine, workers, scheduler), reading=reading, progress=show
+        )
+    close()
+    if as_json:
+        print_json(asdict(built))
+    else:
+        rows = built.rows
+        click.echo(
+            f"{counted(built.partitions, 'new partition')}; {built.joined:,} traces joined, {built.copies:,} copies, "
+            f"{built.rejected:,} rejected; {url} now holds {counted(rows.get('traces', 0), 'trace')} with "
+            f"{counted(rows.get('spans', 0), 'span')} and {counted(rows.get('rejected', 0), 'rejected input')}"
+        )
+    return 1 if built.rejected else 0
+
+
+def _workers(engine: Engine, count: int | None, scheduler: str | None) -> Workers:
+    if scheduler is not None and engine != "dask":
+        raise click.UsageError("--scheduler needs the engine that it belongs to. Try: --engine dask")
+    return Workers(engine=engine, count=count or os.cpu_count() or 1, scheduler=scheduler)
+
+
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    """End the command with what went wrong and the remedy."""
+    try:
+        yield
+    except IngestError as error:
+        raise click.ClickException(f"{error.reason}. Try: {error.remedy}" if error.remedy else error.reason) from error

@@ -1,0 +1,97 @@
+"""Who does the work of a corpus: this process, several of this machine, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from tracejury.ingest.trace import IngestError
+from tracejury.ingest.workers import process_context
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+WORKER_MEMORY = "1GB"
+TRIES = 3
+"""Times that work is given out again when the workers that had it died, and nothing was finished meanwhile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """`engine` local: `count` processes (1: this one); dask: a cluster at `scheduler`, else `count` workers here."""
+
+    engine: Literal["local", "dask"] = "local"
+    count: int = 1
+    scheduler: str | None = None
+
+    def each(self, work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]:
+        """Give the result of every job as it is done. What a worker had that died is given to another.
+
+        Raises `IngestError` where the workers keep dying on the same work, or a package is missing.
+        """
+        if self.engine == "dask":
+            yield from self._on_dask(work, jobs)
+        elif self.count == 1 or len(jobs) < 2:
+            yield from map(work, jobs)
+        else:
+            yield from in_processes(work, jobs, lambda: ProcessPoolExecutor(self.count, process_context()))
+
+    def _on_dask(self, work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]:
+        from distributed.scheduler import KilledWorker
+
+        with self._dask_executor() as executor:
+            try:
+                for future in as_completed([executor.submit(work, job) for job in jobs]):
+                    yield future.result()
+            except KilledWorker as error:
+                raise _died() from error
+
+    @contextmanager
+    def _dask_executor(self) -> Iterator[Executor]:
+        try:
+            from distributed import Client, LocalCluster
+        except ImportError as error:
+            told = f"--engine dask needs the package {error.name}"
+            raise IngestError(told, remedy="install tracejury[corpus]") from error
+        if self.scheduler is not None:
+            with Client(self.scheduler) as client:  # type: ignore[no-untyped-call]
+                yield client.get_executor(pure=False)
+            return
+        options: dict[str, Any] = {"threads_per_worker": 1, "memory_limit": WORKER_MEMORY, "dashboard_address": None}
+        with (
+            LocalCluster(n_workers=self.count, **options) as cluster,  # type: ignore[no-untyped-call]
+            Client(cluster) as client,  # type: ignore[no-untyped-call]
+        ):
+            yield client.get_executor(pure=False)
+
+
+def in_processes(
+    work: Callable[[Job], Result], jobs: Sequence[Job], pool_of: Callable[[], ProcessPoolExecutor]
+) -> Iterator[Result]:
+    """As `Workers.each`, over the processes of a pool; a new pool goes on where one broke."""
+    left = dict(enumerate(jobs))
+    tries = 0
+    while left:
+        before = len(left)
+        with pool_of() as pool:
+            futures = {pool.submit(work, job): number for number, job in left.items()}
+            for future in as_completed(futures):
+                try:
+                    result = future.result()
+                except BrokenProcessPool:
+                    continue
+                del left[futures[future]]
+                yield result
+        tries = tries + 1 if len(left) == before else 0
+        if tries == TRIES:
+            raise _died()
+
+
+def _died() -> IngestError:
+    return IngestError(
+        f"workers died {TRIES} times on the same files (out of memory?); what was finished is kept",
+        remedy="split the largest files, then run the same command again",
+    )

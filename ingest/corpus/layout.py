@@ -1,0 +1,221 @@
+"""Where everything of a corpus stands: Parquet files by table, day and partition, and one record for each partition.
+
+`TABLE/date=YYYY-MM-DD/source=ID/part-G-N.parquet` holds rows (`date=none` where a trace has no time); the rows of a
+trace stand in files of the same name below each table. `_records/ID.json` names the files of a partition. A record is
+written last: files that no record names are not part of the corpus.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from tracejury.ingest.corpus.rows import SCHEMAS
+from tracejury.ingest.trace import IngestError, Json
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+VERSION = 1
+"""Of tables and records: a corpus of another version is refused."""
+NO_DATE = "none"
+PARTITIONING = ds.partitioning(pa.schema([("date", pa.string()), ("source", pa.string())]), flavor="hive")
+_NAME, _RECORDS, _LOCK = "tracejury corpus", "_records", "_building.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One partition that is whole. `build` and `number` give its place in the order of reading.
+
+    `files` are paths below the corpus by table; `waiting` are ids of traces of which only log records are here.
+    `generation` grows when rows of the partition moved to another one.
+    """
+
+    id: str
+    build: int
+    number: int
+    files: Mapping[str, Sequence[str]]
+    rows: Mapping[str, int]
+    waiting: Sequence[str] = ()
+    generation: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """A corpus at an address of fsspec: `url` as it was given, the file system, and the folder in it."""
+
+    url: str
+    fs: AbstractFileSystem = field(repr=False)
+    root: str
+
+    def path(self, *parts: str) -> str:
+        """Give the path of a file below the corpus, as its file system names it."""
+        return "/".join((self.root, *parts))
+
+    def records(self) -> list[Record]:
+        """Read the record of every partition, in order of reading."""
+        folder = self.path(_RECORDS)
+        if not self.fs.isdir(folder):
+            return []
+        names = [name for name in self.fs.ls(folder, detail=False) if name.endswith(".json")]
+        bodies = self.fs.cat(names) if names else {}
+        made = [Record(**orjson.loads(body)) for body in bodies.values()]
+        return sorted(made, key=lambda record: (record.build, record.number))
+
+    def dataset(self, table: str, records: Iterable[Record] | None = None) -> ds.Dataset:
+        """Open a table as a pyarrow data set, with the columns `date` and `source` added."""
+        known = self.records() if records is None else records
+        files = [self.path(file) for record in known for file in record.files.get(table, ())]
+        schema = pa.schema([*SCHEMAS[table], *PARTITIONING.schema])
+        if not files:
+            return ds.dataset(schema.empty_table())
+        return ds.dataset(files, schema=schema, filesystem=self.fs, format="parquet", partitioning=PARTITIONING)
+
+    def write_table(self, file: str, table: pa.Table) -> None:
+        """Write one Parquet file (zstd), its folder made where needed."""
+        path = self.path(file)
+        self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        with self.fs.open(path, "wb") as opened:
+            pq.write_table(table, opened, compression="zstd", compression_level=3)
+
+    def commit(self, record: Record) -> None:
+        """Make a partition part of the corpus: its record is there whole or not at all."""
+        self._write_json(f"{_RECORDS}/{record.id}.json", asdict(record))
+
+    def settings(self) -> dict[str, Json]:
+        """What the corpus was built with. Raises `IngestError` where there is no corpus, or one of another version."""
+        path = self.path("corpus.json")
+        if not self.fs.exists(path):
+            raise IngestError(f"there is no corpus at {self.url}", remedy="tracejury corpus build SOURCE --out URL")
+        document = orjson.loads(self.fs.cat_file(path))
+        if document.get("name") != _NAME or document.get("version") != VERSION:
+            told = f"{self.url} holds a corpus of version {document.get('version')!r}; this program reads {VERSION}"
+            raise IngestError(told, remedy="build it again at another address")
+        settings: dict[str, Json] = document["settings"]
+        return settings
+
+    def keep_settings(self, settings: Mapping[str, Json]) -> None:
+        """Write what the corpus is built with, once. Raises `IngestError` where it was built otherwise."""
+        if not self.fs.exists(self.path("corpus.json")):
+            self._write_json("corpus.json", {"name": _NAME, "version": VERSION, "settings": dict(settings)})
+        known = self.settings()
+        if known != dict(settings):
+            told = f"{self.url} was built with {known!r}, not with {dict(settings)!r}"
+            raise IngestError(told, remedy="give the same options, or build at another address")
+
+    def require_whole(self) -> None:
+        """Raise `IngestError` where there is no corpus, or where a build is under way or was cut off."""
+        self.settings()
+        if self.fs.exists(self.path(_LOCK)):
+            raise IngestError(
+                f"a build of {self.url} is under way or was cut off",
+                remedy="wait for it, or run `tracejury corpus build` again: it goes on where the other ended",
+            )
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Hold the corpus for one build. What a killed build left is held until the next one ends.
+
+        Raises `IngestError` where another build holds it.
+        """
+        self._take_lock()
+        yield
+        self.fs.rm_file(self.path(_LOCK))
+
+    def _take_lock(self) -> None:
+        path = self.path(_LOCK)
+        if self.fs.exists(path):
+            holder = orjson.loads(self.fs.cat_file(path))
+            if holder["host"] != socket.gethostname() or _is_running(holder["process"]):
+                raise IngestError(
+                    f"process {holder['process']} on {holder['host']} builds {self.url}",
+                    remedy=f"wait for it; if it was killed, delete {_LOCK} there and run this again",
+                )
+        holder = {"host": socket.gethostname(), "process": os.getpid(), "since": time.time_ns() // 1000}
+        self._write_json(_LOCK, holder)
+
+    def remove_unnamed(self, tables: Iterable[str]) -> None:
+        """Delete the Parquet files that no record names: what killed workers left."""
+        named = {self.path(file) for record in self.records() for files in record.files.values() for file in files}
+        for table in tables:
+            folder = self.path(table)
+            there = self.fs.find(folder) if self.fs.isdir(folder) else []
+            for file in there:
+                if file not in named:
+                    self.fs.rm_file(file)
+
+    def _write_json(self, file: str, document: Any) -> None:
+        path = self.path(file)
+        self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        self.fs.pipe_file(f"{path}.new", orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        self.fs.mv(f"{path}.new", path)
+
+
+def open_corpus(url: str) -> Corpus:
+    """Give the corpus at an address of fsspec (a folder, s3://, gs://); nothing is read yet.
+
+    Raises `IngestError` where the address needs a package that is not installed.
+    """
+    fs, root = file_system(url)
+    return Corpus(url=url, fs=fs, root=root.rstrip("/"))
+
+
+def file_system(url: str) -> tuple[AbstractFileSystem, str]:
+    """Give the file system of an address and the path in it. Raises `IngestError` naming the package it needs."""
+    try:
+        from fsspec.core import url_to_fs
+
+        fs, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        remedy = "install tracejury[corpus], and for s3:// s3fs, for gs:// gcsfs"
+        raise IngestError(f"{url} cannot be opened: {error}", remedy=remedy) from error
+    return fs, str(path)
+
+
+def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> None:
+    """Write a partition anew without these traces; the old files go once the new record is there."""
+    files: dict[str, list[str]] = {}
+    rows: dict[str, int] = {}
+    generation = record.generation + 1
+    gone = pa.array(trace_ids, pa.string())
+    for table, paths in record.files.items():
+        files[table] = []
+        for path in paths:
+            kept = _read(corpus, path, table)
+            if "trace_id" in SCHEMAS[table].names:
+                kept = kept.filter(pa.compute.invert(pa.compute.is_in(kept["trace_id"], gone)))
+            new = path.replace(f"/part-{record.generation}-", f"/part-{generation}-")
+            if kept.num_rows:
+                corpus.write_table(new, kept)
+                files[table].append(new)
+            rows[table] = rows.get(table, 0) + kept.num_rows
+    waiting = [trace_id for trace_id in record.waiting if trace_id not in set(trace_ids)]
+    corpus.commit(replace(record, files=files, rows=rows, waiting=waiting, generation=generation))
+    for paths in record.files.values():
+        for path in paths:
+            corpus.fs.rm_file(corpus.path(path))
+
+
+def _read(corpus: Corpus, path: str, table: str) -> pa.Table:
+    with corpus.fs.open(corpus.path(path), "rb") as opened:
+        return pq.read_table(opened, schema=SCHEMAS[table], partitioning=None)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

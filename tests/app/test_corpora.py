@@ -1,0 +1,40 @@
+"""The commands about corpora as their user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+from tests.ingest.corpora import otlp_file
+
+from tracejury.app.cli import main
+
+
+def run(*words: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, ["corpus", *map(str, words)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def answer(*words: object, code: int = 0) -> Any:
+    return json.loads(run(*words, "--json", code=code).stdout)
+
+
+def test_build_says_what_the_corpus_holds_and_again_that_it_knows_all(tmp_path: Path) -> None:
+    file, url = otlp_file(tmp_path / "a.jsonl", 1, 2), tmp_path / "corpus"
+    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    first = answer("build", file, tmp_path / "bad.json", "--out", url, "--workers", 1, code=1)
+    assert (first["partitions"], first["rejected"]) == (1, 1)
+    assert (first["rows"]["traces"], first["rows"]["spans"]) == (2, 20)
+    again = answer("build", file, "--out", url)
+    assert (again["partitions"], again["known_files"]) == (0, 2)
+    assert "holds 2 traces with 20 spans and 1 rejected input" in run("build", file, "--out", url).output
+
+
+def test_build_names_what_it_cannot_open(tmp_path: Path) -> None:
+    told = run("build", tmp_path / "nowhere", "--out", tmp_path / "corpus", code=1).output
+    assert "nowhere" in told
+    assert "Try: check the path" in told
+    assert "--engine dask" in run("build", tmp_path, "--out", tmp_path, "--scheduler", "tcp://x", code=2).output
