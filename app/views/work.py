@@ -6,6 +6,7 @@ import csv
 import time
 from collections.abc import Sequence
 from importlib import resources
+from statistics import median
 from typing import Any
 
 import streamlit as st
@@ -210,6 +211,7 @@ def queue_header(place: Assigned) -> dict[str, Json]:
         counts = queue.progress(connection, place.queue_key, user().name)
         around = queue.neighbours(connection, place)
         due_at = queue.due_at(connection, place.queue_key)
+        times = queue.active_times(connection, place.queue_key, user().name)
     left = counts.total - counts.done - (0 if place.outcome in queue.FINISHED else 1)
     return {
         "done": counts.done - counts.skipped,
@@ -219,7 +221,13 @@ def queue_header(place: Assigned) -> dict[str, Json]:
         "has_previous": around.previous is not None,
         "has_next": around.next is not None or left > 0,
         "due": None if due_at is None else due_at // 1000,
+        "left_ms": time_left(times, counts.total - counts.done),
     }
+
+
+def time_left(times: Sequence[int], traces: int) -> int | None:
+    """Milliseconds that so many more take at the median of `times`; None where nothing is known or left."""
+    return round(median(times) * traces) if times and traces > 0 else None
 
 
 def follow_place(place: Assigned) -> None:

@@ -438,6 +438,15 @@ def progress(connection: Connection, queue_key: int, annotator: str) -> Progress
     )
 
 
+def active_times(connection: Connection, queue_key: int, annotator: str) -> list[int]:
+    """Milliseconds at work on each trace of the queue that this person has submitted and that was timed."""
+    here = select(_item.c.trace_id).where(_item.c.queue_key == queue_key)
+    own = (_review.c.annotator == annotator, _review.c.trace_id.in_(here))
+    newest = select(func.max(_review.c.row_key)).where(*own).group_by(_review.c.trace_id, _review.c.occasion)
+    timed = (_review.c.row_key.in_(newest), _review.c.status == "submitted", _review.c.active_ms > 0)
+    return list(connection.scalars(select(_review.c.active_ms).where(*timed).order_by(_review.c.active_ms)))
+
+
 def _left_to(
     connection: Connection,
     queue: Row[Any],

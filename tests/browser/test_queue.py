@@ -91,7 +91,6 @@ def label_all(page: Page, score: str) -> list[str]:
         page.keyboard.press("w")
         for _ in DIMENSIONS:
             page.keyboard.press(score)
-            page.keyboard.press("ArrowDown")
         page.keyboard.press("Control+Enter")
     raise AssertionError(f"the queue does not end: {met}")
 
@@ -138,7 +137,6 @@ def test_previous_goes_back_to_what_was_submitted_and_a_new_guideline_comes_firs
     page.keyboard.press("w")
     for _ in DIMENSIONS:
         page.keyboard.press("1")
-        page.keyboard.press("ArrowDown")
     page.keyboard.press("Control+Enter")
     page.wait_for_function(
         "(before) => document.querySelector('.tj-desk[data-ready]')?.dataset.ready !== before", arg=first

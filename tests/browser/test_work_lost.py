@@ -32,7 +32,7 @@ def test_work_waits_for_a_server_that_was_killed_and_comes_back(profile: Browser
         server.kill()
         desk.keys("h", "d")
         desk.page.keyboard.type("written while nobody listened")
-        desk.keys("Escape", "w", "3", "ArrowDown", "1")
+        desk.keys("Escape", "w", "3", "1")
         expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("unsaved, retrying")
         assert desk.stored()["errors"][0]["impact"] is None
         server.start()

@@ -27,6 +27,7 @@ from tracejury.judging.queues.queue_store import (
     QueueError,
     QueueSpec,
     TraceFilter,
+    active_times,
     assignments,
     find_traces,
     judge_spread,
@@ -88,6 +89,17 @@ class TestOneAfterAnother:
         assert met != sorted(met)
         with read_transaction(space.engine) as connection:
             assert progress(connection, queue, "ada") == Progress(done=12, total=12, team=12, team_total=12)
+
+    def test_active_times_are_those_of_the_newest_submission_of_each_timed_trace(self, space: Workspace) -> None:
+        queue = queue_of(space, 12)
+        for active_ms in (90_000, None, 30_000):
+            place = take(space, queue)
+            submit(space, "ada", place.trace_id)
+            review = op("review.put", status="submitted", no_error=True, reason="", active_ms=active_ms)
+            send(space, "ada", place.trace_id, review)
+        with read_transaction(space.engine) as connection:
+            assert active_times(connection, queue, "ada") == [30_000, 90_000]
+            assert active_times(connection, queue, "ben") == []
 
     def test_asking_again_gives_the_same_place_until_it_is_submitted(self, space: Workspace) -> None:
         queue = queue_of(space, 12)

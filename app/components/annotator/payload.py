@@ -163,7 +163,7 @@ def frame(
 
     `state` is `labels.state`: its `review.revealed` says whether the judges' findings have been shown.
     `dimensions` are `{key, title, about, anchors: [[score text, meaning], ...]}`, `categories` are
-    `{group, names}`, `queue` is `{done, total, team_done?, team_total?, has_previous, has_next}`.
+    `{group, names}`, `queue` is `{done, total, team_done?, team_total?, has_previous, has_next, due?, left_ms?}`.
     """
     return {
         "trace_id": trace_id,

@@ -114,6 +114,12 @@ test("sentences grow forwards and backwards and shrink again", () => {
   assert.equal(cut(text.extendBySentence(stored, last, false)), "Third?\nFourth line");
 });
 
+test("the number of a list, a bullet and an abbreviation end no sentence", () => {
+  const stored = "1. Open the door. Then wait.\n- b) Use e.g. a key.\n12.\nDone.";
+  assert.deepEqual(text.sentencesOf(stored).map((range) => stored.slice(...range)), ["1. Open the door.", "Then wait.", "- b) Use e.g. a key.", "12.", "Done."]);
+  assert.equal(stored.slice(...text.extendBySentence(stored, null, true)), "1. Open the door.");
+});
+
 test("a text without words has no sentence", () => {
   assert.equal(text.extendBySentence(" \n \n", null, true), null);
   assert.equal(text.extendBySentence("", null, false), null);

@@ -2,7 +2,7 @@
 
 import { askReveal, askSkip, showGuideline, showKeys, showRefused } from "./dialogs.mjs";
 import { ErrorCards } from "./errors.mjs";
-import { isTyping, keyTable, pressedKey } from "./keys.mjs";
+import { isTyping, keyHint, keyTable, pressedKey, TJ_HINTS, TJ_KEYS } from "./keys.mjs";
 import { JudgeText } from "./judgetext.mjs";
 import { applyOperation, completeState, fingerprint, History, inverseOf, missingFields } from "./labels.mjs";
 import { clashText, differences, differenceText, lastWord, rebased, rebasedAll, subjectOf, takingTheirs } from "./merge.mjs";
@@ -23,6 +23,8 @@ const TJ_ASK_AGAIN = 3000; // milliseconds after which a pass that did not come 
 const TJ_PASS_PATIENCE = 20000; // milliseconds that a reading waits for a fresh pass
 const tjOutboxes = new Map(); // they go on sending when the page shows another trace
 const tjHistories = new Map();
+let tjFinished = null; // what was submitted or skipped last, until the next trace is there
+const TJ_BUTTON_KEYS = { previous: "previousItem", next: "nextItem", undo: "undo", redo: "redo", keys: "help", skip: "skip", pretty: "pretty", "judge-toggle": "judgeText", "goal-toggle": "goal", "answer-toggle": "answer", "judges-tab": "judges", submit: "submit" };
 
 class Desk {
   constructor(root, component) {
@@ -121,12 +123,20 @@ class Desk {
     this.select(wanted ?? this.resumeSeq(), { isFirst: wanted === undefined });
     this.focusPane("text");
     this.drawNote();
+    this.drawKeys();
     this.outbox.flush();
+    this.sayWhatIsNext();
     this.tellOfOtherTraces();
     this.root.dataset.opened = Math.round(performance.now() - began); // milliseconds from here to a usable desk
     this.root.dataset.ready = this.traceId;
     if (document_.partial) this.loadRest();
     if (this.phase === "revealed") this.loadRevealed();
+  }
+
+  /** After a submission: that it is stored, and which trace this is. */
+  sayWhatIsNext() {
+    if (tjFinished && tjFinished.traceId !== this.traceId) say(this, `${tjFinished.word}. Next: trace ${this.traceId}`);
+    tjFinished = null;
   }
 
   /** The trace has grown since it was opened: texts of one version must not stand in for those of another. */
@@ -427,12 +437,30 @@ class Desk {
       return late ? this.showMissing(late) : this.tell("next");
     }
     if (this.state.review.status === "submitted") return this.tell("next");
-    if (missing.length) return this.showMissing(missing[0]);
-    this.finish("submitted", "");
+    if (missing.length) {
+      this.isMissingListed = true;
+      this.drawMissing();
+      return this.showMissing(missing[0]);
+    }
+    return this.finish("submitted", "");
+  }
+
+  /** What a failed submission lacked and still lacks, by name; each entry leads there. */
+  drawMissing() {
+    const host = this.part("missing");
+    const missing = this.isMissingListed && !this.isLocked ? missingFields(this.state, this.dimensionKeys) : [];
+    this.isMissingListed = missing.length > 0;
+    host.hidden = !missing.length;
+    const entry = (one) => el("button", { class: "tj-link", title: one.message, text: this.missingName(one), on: { click: () => this.showMissing(one) } });
+    replaceIn(host, el("b", { text: `Not submitted. ${missing.length === 1 ? "One answer is" : `${missing.length} answers are`} missing:` }), ...missing.map(entry));
+  }
+
+  missingName({ place, dimension, short }) {
+    return place === "score" ? `Score of ${this.dimensions.find(({ key }) => key === dimension).title}` : short;
   }
 
   showMissing(missing) {
-    say(this, missing.message, true);
+    say(this, missing.place === "score" ? `${this.missingName(missing)} is missing` : missing.message, true);
     if (missing.place === "error") {
       this.cards.choose(missing.label_id);
       this.focusPane("errors");
@@ -459,7 +487,9 @@ class Desk {
     this.drawHead();
     if (this.state.review.status !== status) return undefined; // another machine's changes came first: the note says so
     if (isStored) {
-      if (this.data.queue && !this.data.queue.has_next) say(this, `${status === "skipped" ? "Skipped" : "Submitted"}. This was the last trace`);
+      const word = status === "skipped" ? "Skipped" : "Submitted";
+      if (this.data.queue && !this.data.queue.has_next) say(this, `${word}. This was the last trace`);
+      tjFinished = { word, traceId: this.traceId };
       return this.tell(status);
     }
     const { isClosed, problem } = this.outbox;
@@ -742,6 +772,7 @@ class Desk {
   /** While one works here the desk counts as above Streamlit's dialogs: none makes it inert or takes its keys. */
   focusEntered(target) {
     this.lastFocus = target;
+    this.drawHints();
     this.root.setAttribute("data-react-aria-top-layer", "true");
   }
 
@@ -765,12 +796,31 @@ class Desk {
 
   paneEntered(name) {
     this.pane = name;
+    this.drawHints();
     for (const pane of TJ_PANES) this.part(pane).closest(".tj-pane").classList.toggle("tj-focused", pane === name);
   }
 
   blockPressed(event) {
     const block = event.target.closest("[data-block]");
     if (block && !event.target.closest("button")) this.select(+block.dataset.block, { keepScroll: true });
+  }
+
+  /** The keys that act where the focus is: in a field, else in the pane in hand. */
+  drawHints() {
+    const reads = ([id]) => !this.isLocked || TJ_KEYS.find((entry) => entry.id === id)?.group === "Read";
+    const field = isTyping(document.activeElement) ? (document.activeElement === this.part("search") ? "search" : "field") : null;
+    const hints = field ? TJ_HINTS[field] : [...TJ_HINTS[this.pane].filter(reads), ["help", "all keys"]];
+    replaceIn(this.part("hints"), ...hints.map(([id, words]) => el("span", {}, el("kbd", { text: keyHint(id, this.keyOverrides) || id }), words && " " + words)));
+  }
+
+  /** Hints and titles name the keys as the person has set them. */
+  drawKeys() {
+    this.drawHints();
+    for (const [part, action] of Object.entries(TJ_BUTTON_KEYS)) {
+      const button = this.part(part);
+      button.title = `${button.title.replace(/ \([^()]*\)$/, "")} (${keyHint(action, this.keyOverrides)})`;
+    }
+    this.part("search").placeholder = `Search spans  ${keyHint("search", this.keyOverrides)}`;
   }
 
   leaving(event) {
@@ -794,8 +844,10 @@ class Desk {
     if (key === "Tab") return this.tab(event);
     if (this.isBusy) return this.take(event, () => {});
     if ((key === "Enter" || key === "Space") && target.closest("button,a,summary,input,[data-seq]")) return;
-    if (this.pane === "scores" && this.lower === "scores" && this.scoreKey(event, key)) return;
-    if (this.pane === "tree" && this.treeKey(event, key)) return;
+    const isAside = target !== document.body && !target.closest(".tj-pane"); // a button of the head: no pane has the focus
+    if (isAside && /^[0-9]$/.test(key)) return;
+    if (!isAside && this.pane === "scores" && this.lower === "scores" && this.scoreKey(event, key)) return;
+    if (!isAside && this.pane === "tree" && this.treeKey(event, key)) return;
     const action = this.table.get(key);
     if (action === undefined) return;
     if ((key.startsWith("Arrow") || key === "Backspace") && target.matches?.("input,select")) return;
@@ -823,15 +875,12 @@ class Desk {
 
   scoreKey(event, key) {
     const acts = {
-      0: () => this.scores.set(0),
-      1: () => this.scores.set(1),
-      2: () => this.scores.set(2),
-      3: () => this.scores.set(3),
-      N: () => this.scores.toggleNotApplicable(),
+      N: () => this.scores.answer(() => this.scores.toggleNotApplicable()),
       ArrowDown: () => this.scores.move(1),
       ArrowUp: () => this.scores.move(-1),
       Backspace: () => this.scores.change({ value: null, not_applicable: false }),
     };
+    if (/^[0-3]$/.test(key)) acts[key] = () => this.scores.answer(() => this.scores.set(+key));
     if (/^[4-9]$/.test(key)) return true;
     if (!acts[key]) return false;
     this.take(event, acts[key]);
@@ -921,6 +970,7 @@ class Desk {
   settingsChanged() {
     const wasPretty = this.isPretty;
     this.takeSettings();
+    if (this.reader) this.drawKeys();
     if (this.reader && wasPretty !== this.isPretty) this.redrawTexts();
   }
 
@@ -953,6 +1003,7 @@ class Desk {
     this.reader.scheduleMarks();
     this.drawHead();
     this.drawSaved();
+    this.drawMissing();
   }
 
   drawHead() {
@@ -972,7 +1023,7 @@ class Desk {
     this.part("reopen").hidden = this.data.read_only || !isDone || this.phase === "revealed" || this.isBusy;
     this.part("submit").disabled = this.isBusy;
     this.part("submit").textContent = this.isBusy ? "Saving…" : isRevealed ? "Next" : "Submit";
-    this.part("submit").title = isRevealed ? "Next trace (Ctrl ↵)" : "Check, save and submit (Ctrl ↵)";
+    this.part("submit").title = `${isRevealed ? "Next trace" : "Check, save and submit"} (${keyHint("submit")})`;
     this.part("previous").disabled = queue ? !queue.has_previous : false;
     this.part("next").disabled = queue ? !queue.has_next : false;
     this.part("undo").disabled = this.isLocked || !this.history.past.length;
@@ -1004,6 +1055,7 @@ class Desk {
       ...bars.map(([name, done, total, text]) =>
         el("span", { class: "tj-progress", title: name === "team" ? text : `yours: ${text}` }, el("span", { text }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
       ),
+      queue.left_ms ? leftText(queue.left_ms) : null,
       queue.due ? dueText(queue.due) : null,
     );
   }
@@ -1120,6 +1172,13 @@ class Desk {
 
 function percent(done, total) {
   return `${total ? Math.floor((100 * done) / total) : 100} %`;
+}
+
+/** How long the rest of the queue takes; no count of places, which would tell how many are hidden repeats. */
+function leftText(milliseconds) {
+  const minutes = Math.max(1, Math.round(milliseconds / 60000));
+  const text = minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
+  return el("span", { class: "tj-due", title: "At the median of your active time on the traces of this queue", text: `about ${text} left` });
 }
 
 /** When the queue is wanted; said more loudly once that is past. */

@@ -2,7 +2,7 @@
 
 import { CategoryField } from "./category.mjs";
 import { el, meaningOf, renewIn, say } from "./page.mjs";
-import { keyLabel, keysOf } from "./keys.mjs";
+import { keyHint } from "./keys.mjs";
 import { newErrorLabel, TJ_IMPACTS, toggled } from "./labels.mjs";
 
 const TJ_TYPING_PAUSE = 350; // milliseconds without a key before a text is saved
@@ -60,7 +60,7 @@ export class ErrorCards {
 
   need() {
     if (this.error) return this.error;
-    say(this.desk, this.desk.state.errors.length ? "Choose an error first (T)" : "Press A to label an error on this span");
+    say(this.desk, this.desk.state.errors.length ? `Choose an error first (${this.keyOf("nextError")})` : `Press ${this.keyOf("newError")} to label an error on this span`);
     return null;
   }
 
@@ -78,7 +78,7 @@ export class ErrorCards {
     const error = this.need();
     if (!error) return;
     const evidence = this.desk.reader.selectedEvidence();
-    if (!evidence) return say(this.desk, "Select text in the conversation first, or press ] for a sentence");
+    if (!evidence) return say(this.desk, `Select text in the conversation first: ${this.keyOf("growEnd")} selects a sentence`);
     const same = (other) => other.span_id === evidence.span_id && other.field === evidence.field && other.start === evidence.start && other.end === evidence.end;
     if (error.evidence.some(same)) return say(this.desk, "This evidence is already in the list");
     const spans = error.span_ids.includes(evidence.span_id) ? error.span_ids : [...error.span_ids, evidence.span_id];
@@ -138,10 +138,19 @@ export class ErrorCards {
     const hold = focused && focused.dataset.hold ? { id: focused.dataset.hold, from: focused.selectionStart, to: focused.selectionEnd } : null;
     desk.part("errors-count").textContent = errors.length;
     const cards = errors.map((error, number) => (error.label_id === desk.errorId ? this.card(error, number) : this.keptRow(error, number)));
-    if (!errors.length) cards.push(el("p", { class: "tj-empty" }, "Select text that shows an error and press ", el("kbd", { text: "A" }), ", then a dimension (", el("kbd", { text: "1" }), "–", el("kbd", { text: "7" }), ") and an impact (", el("kbd", { text: "L" }), " ", el("kbd", { text: "M" }), " ", el("kbd", { text: "H" }), ")."));
+    if (!errors.length) cards.push(this.firstSteps());
     cards.push(this.noError());
     renewIn(this.host, ...cards);
     if (hold) this.restore(hold);
+  }
+
+  firstSteps() {
+    const key = (action) => el("kbd", { text: this.keyOf(action) });
+    return el("p", { class: "tj-empty" }, "Select text that shows an error (", key("growEnd"), " selects a sentence) and press ", key("newError"), ", then a dimension (", key("dimension1"), "–", key("dimension7"), ") and an impact (", key("low"), " ", key("medium"), " ", key("high"), ").");
+  }
+
+  keyOf(action) {
+    return keyHint(action, this.desk.keyOverrides);
   }
 
   /** Whether nothing but the words in hand have changed: their field stays, with its own undo and its composition. */
@@ -232,9 +241,9 @@ export class ErrorCards {
         el("span", { class: "tj-number", text: number + 1 }),
         this.spanChips(error, isClosed),
         this.phaseTag(error),
-        isClosed ? null : el("button", { class: "tj-quiet tj-delete", title: "Delete this error (⌫)", "aria-label": `Delete error ${number + 1}`, text: "Delete", "data-hold": "delete", on: { click: () => this.delete() } }),
+        isClosed ? null : el("button", { class: "tj-quiet tj-delete", title: `Delete this error (${this.keyOf("deleteError")})`, "aria-label": `Delete error ${number + 1}`, text: "Delete", "data-hold": "delete", on: { click: () => this.delete() } }),
       ),
-      isClosed && this.desk.phase === "revealed" ? el("p", { class: "tj-closed" }, "This blind label can no longer change, because the judges' findings have been revealed. ", el("kbd", { text: keysOf("newError", this.desk.keyOverrides).map(keyLabel).join(" ") }), " adds another error, marked “after reveal”.") : null,
+      isClosed && this.desk.phase === "revealed" ? el("p", { class: "tj-closed" }, "This blind label can no longer change, because the judges' findings have been revealed. ", el("kbd", { text: keyHint("newError", this.desk.keyOverrides) }), " adds another error, marked “after reveal”.") : null,
       this.dimensions(error, isClosed),
       this.impacts(error, isClosed),
       this.evidenceList(error, isClosed),
@@ -254,7 +263,7 @@ export class ErrorCards {
         isClosed ? null : el("button", { class: "tj-x", "aria-label": `Remove span ${ordinals[i]}`, text: "×", "data-hold": "x-" + id, on: { click: () => this.removeSpan(id) } }),
       ),
     );
-    if (!isClosed) chips.push(el("button", { class: "tj-quiet", "data-field": "spans", "data-hold": "add-span", title: "Add the selected span (+)", text: "+ span", on: { click: () => this.addSpan() } }));
+    if (!isClosed) chips.push(el("button", { class: "tj-quiet", "data-field": "spans", "data-hold": "add-span", title: `Add the selected span (${this.keyOf("addSpan")})`, text: "+ span", on: { click: () => this.addSpan() } }));
     return el("span", { class: "tj-span-chips" }, ...chips);
   }
 
@@ -262,7 +271,7 @@ export class ErrorCards {
     const buttons = this.desk.dimensions.map(({ key, title }, number) =>
       el(
         "button",
-        { class: "tj-toggle", "aria-pressed": String(error.dimensions.includes(key)), disabled: isClosed, title: meaningOf(key) || title, "aria-label": title, "data-hold": "dim-" + key, on: { click: () => this.toggleDimension(key) } },
+        { class: "tj-toggle", "aria-pressed": String(error.dimensions.includes(key)), disabled: isClosed, title: `${meaningOf(key) || title} (${number + 1})`, "aria-label": title, "data-hold": "dim-" + key, on: { click: () => this.toggleDimension(key) } },
         el("i", { text: number + 1, "aria-hidden": "true" }),
         key,
       ),
@@ -274,7 +283,7 @@ export class ErrorCards {
     const buttons = TJ_IMPACTS.map((impact) =>
       el(
         "button",
-        { class: "tj-toggle tj-toggle-wide", "aria-pressed": String(error.impact === impact), disabled: isClosed, "data-hold": "impact-" + impact, on: { click: () => this.setImpact(impact) } },
+        { class: "tj-toggle tj-toggle-wide", "aria-pressed": String(error.impact === impact), disabled: isClosed, "data-hold": "impact-" + impact, title: `Impact ${impact} (${this.keyOf(impact)})`, on: { click: () => this.setImpact(impact) } },
         impactDot(impact),
         impact[0].toUpperCase() + impact.slice(1),
       ),
@@ -292,7 +301,7 @@ export class ErrorCards {
         isClosed ? null : el("button", { class: "tj-x", "aria-label": `Remove evidence ${number + 1}`, text: "×", "data-hold": "unquote-" + number, on: { click: () => this.change(error, { evidence: error.evidence.filter((other) => other !== evidence) }) } }),
       ),
     );
-    if (!isClosed) items.push(el("li", {}, el("button", { class: "tj-quiet", "data-hold": "evidence", title: "Add the selected text as evidence (E)", text: "+ evidence from selection", on: { mousedown: (event) => event.preventDefault(), click: () => this.addEvidence() } })));
+    if (!isClosed) items.push(el("li", {}, el("button", { class: "tj-quiet", "data-hold": "evidence", title: `Add the selected text as evidence (${this.keyOf("evidence")})`, text: `+ evidence from selection (${this.keyOf("growEnd")} selects a sentence, ${this.keyOf("evidence")} adds it)`, on: { mousedown: (event) => event.preventDefault(), click: () => this.addEvidence() } })));
     return el("ul", { class: "tj-quotes", "aria-label": "Evidence" }, ...items);
   }
 
@@ -306,7 +315,7 @@ export class ErrorCards {
   }
 
   description(error, isClosed) {
-    const field = el("textarea", { class: "tj-field", dir: "auto", rows: 2, maxlength: 100000, placeholder: "What is wrong, and why", "aria-label": "Description", "data-hold": "description", disabled: isClosed });
+    const field = el("textarea", { class: "tj-field", dir: "auto", rows: 2, maxlength: 100000, placeholder: `What is wrong, and why (${this.keyOf("describe")})`, "aria-label": "Description", "data-hold": "description", disabled: isClosed });
     field.value = error.description;
     field.oninput = () => {
       fitHeight(field);

@@ -57,6 +57,16 @@ export const TJ_KEYS = [
 // Streamlit owns R and C outside the island; digits belong to dimensions and scores; Tab and Esc to the browser.
 const TJ_RESERVED = new Set(["R", "C", "Tab", "Escape", "Enter", "Space", "Ctrl+Enter", ..."0123456789"]);
 
+/** What acts in each pane, in a few words, for the line of hints: an act's id or the keys themselves. */
+export const TJ_HINTS = {
+  tree: [["next", "next span"], ["previous", "previous"], ["fold", "fold"], ["search", "search"], ["nextHit", "next hit"], ["plan", "next plan"], ["newError", "new error"]],
+  text: [["growEnd", "select a sentence"], ["newError", "new error from it"], ["evidence", "add as evidence"], ["next", "next span"], ["pretty", "raw text"], ["showAll", "whole text"], ["search", "search"], ["scores", "scores"]],
+  errors: [["dimension1", "to 7: dimension"], ["low", ""], ["medium", ""], ["high", "impact"], ["growEnd", "select a sentence"], ["evidence", "add as evidence"], ["describe", "describe"], ["category", "category"], ["addSpan", "add span"], ["nextError", "next error"], ["deleteError", "delete"], ["scores", "scores"]],
+  scores: [["0 to 3", "score, then the next dimension"], ["N", "not applicable"], ["↑ ↓", "dimension"], ["lessSure", ""], ["moreSure", "confidence"], ["describe", "note"], ["⌫", "delete score"], ["submit", "submit"]],
+  search: [["↵", "first hit"], ["Esc", "show all spans"]],
+  field: [["Esc", "leave the field"], ["submit", "submit"]],
+};
+
 /** A key press as the table writes it (`Shift+J`, `/`, `Ctrl+Enter`), or null for a press that is no shortcut. */
 export function pressedKey(event) {
   const code = event.code || "";
@@ -101,6 +111,11 @@ export function keyConflict(action, key, overrides = {}) {
 
 export function keysOf(action, overrides = {}) {
   return [...keyTable(overrides)].filter(([, id]) => id === action).map(([key]) => key);
+}
+
+/** The keys of an act as they are shown. */
+export function keyHint(action, overrides = {}) {
+  return keysOf(action, overrides).map(keyLabel).join(" ");
 }
 
 export function keyLabel(key) {

@@ -102,16 +102,16 @@ export function missingFields(state, dimensions) {
   const missing = [];
   for (const [number, error] of state.errors.entries()) {
     const name = `Error ${number + 1}`;
-    if (!error.span_ids.length) missing.push({ place: "error", label_id: error.label_id, field: "spans", message: `${name} has no span` });
-    if (!error.dimensions.length) missing.push({ place: "error", label_id: error.label_id, field: "dimensions", message: `${name} has no dimension` });
-    if (error.impact === null) missing.push({ place: "error", label_id: error.label_id, field: "impact", message: `${name} has no impact` });
+    if (!error.span_ids.length) missing.push({ place: "error", label_id: error.label_id, field: "spans", short: `${name}: span`, message: `${name} has no span` });
+    if (!error.dimensions.length) missing.push({ place: "error", label_id: error.label_id, field: "dimensions", short: `${name}: dimension`, message: `${name} has no dimension` });
+    if (error.impact === null) missing.push({ place: "error", label_id: error.label_id, field: "impact", short: `${name}: impact`, message: `${name} has no impact` });
   }
   if (!state.errors.length && !state.review.no_error) {
-    missing.push({ place: "none", message: "This trace has no labelled error: label one, or tick “No error in this trace”" });
+    missing.push({ place: "none", short: "An error, or “No error in this trace”", message: "This trace has no labelled error: label one, or tick “No error in this trace”" });
   }
   for (const dimension of dimensions) {
     const score = scoreOf(state, dimension);
-    if (score.value === null && !score.not_applicable) missing.push({ place: "score", dimension, message: `${dimension} has no score` });
+    if (score.value === null && !score.not_applicable) missing.push({ place: "score", dimension, short: dimension, message: `${dimension} has no score` });
   }
   return missing;
 }

@@ -2,6 +2,7 @@
 
 import { el, meaningOf, replaceIn } from "./page.mjs";
 import { fitHeight } from "./errors.mjs";
+import { keyHint } from "./keys.mjs";
 import { scoreOf } from "./labels.mjs";
 
 const TJ_NOTE_PAUSE = 350;
@@ -26,6 +27,12 @@ export class Scores {
   set(value) {
     const score = scoreOf(this.desk.state, this.dimension.key);
     this.change({ value: score.value === value ? null : value, not_applicable: false });
+  }
+
+  /** An answer by key: on to the next dimension; one that is deleted stays in hand. */
+  answer(act) {
+    act();
+    if (isGiven(scoreOf(this.desk.state, this.dimension.key))) this.move(1);
   }
 
   toggleNotApplicable() {
@@ -115,9 +122,9 @@ export class Scores {
       el("div", { class: "tj-anchor" + (covers(points, score.value) ? " tj-now" : "") }, el("b", { text: points }), el("span", { text: meaning })),
     );
     const confidence = [1, 2, 3].map((value) =>
-      el("button", { class: "tj-score", role: "radio", "aria-checked": String(score.confidence === value), disabled: desk.isLocked, text: value, "aria-label": `confidence ${value} of 3`, "data-hold": "sure-" + value, on: { click: () => this.setConfidence(score.confidence === value ? null : value) } }),
+      el("button", { class: "tj-score", role: "radio", "aria-checked": String(score.confidence === value), disabled: desk.isLocked, text: value, "aria-label": `confidence ${value} of 3`, title: `${keyHint("lessSure", desk.keyOverrides)} less, ${keyHint("moreSure", desk.keyOverrides)} more confident`, "data-hold": "sure-" + value, on: { click: () => this.setConfidence(score.confidence === value ? null : value) } }),
     );
-    const note = el("textarea", { class: "tj-field", dir: "auto", rows: 1, maxlength: 100000, placeholder: `Note on ${key}`, "aria-label": `Note on ${title}`, "data-hold": "note-" + key, disabled: desk.isLocked });
+    const note = el("textarea", { class: "tj-field", dir: "auto", rows: 1, maxlength: 100000, placeholder: `Note on ${key} (${keyHint("describe", desk.keyOverrides)})`, "aria-label": `Note on ${title}`, "data-hold": "note-" + key, disabled: desk.isLocked });
     note.value = score.note;
     note.oninput = () => {
       fitHeight(note);

@@ -13,6 +13,7 @@ const TJ_NAMES = {
   0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI", 0xfeff: "BOM",
 };
 const TJ_SENTENCES = typeof Intl.Segmenter === "function" ? new Intl.Segmenter("und", { granularity: "sentence" }) : null;
+const TJ_NO_END = /^(?:[([]?(?:\d{1,3}|[a-z]|[ivxlc]{1,5})[.)\]:]+|[-*•#>]+)$|(?:^|\s)(?:e\.g|i\.e|cf|vs|dr|mr|mrs|ms|fig|no|eq|approx)\.$/i; // `1.`, `- `, `e.g.`
 const TJ_WINDOW = 20000;
 
 const isHigh = (unit) => unit >= 0xd800 && unit <= 0xdbff;
@@ -202,18 +203,22 @@ function pushString(pieces, text, start, end) {
   if (at < end) pieces.push(...shownPieces(text, at, end));
 }
 
-/** Sentences of `text` as [start, end) without outer white space; a line break always ends one. */
+/** Sentences of `text` as [start, end) without outer white space; a line break ends one, the number of a list does not. */
 export function sentencesOf(text, offset = 0) {
-  const found = [];
+  const sentences = [];
   for (let hit, line = /[^\n\r]+/g; (hit = line.exec(text)); ) {
     const segments = TJ_SENTENCES ? TJ_SENTENCES.segment(hit[0]) : [{ segment: hit[0], index: 0 }];
+    let open = null; // where a sentence began that its full stop did not end
     for (const { segment, index } of segments) {
-      const lead = segment.length - segment.trimStart().length;
       const body = segment.trim();
-      if (body) found.push([offset + hit.index + index + lead, offset + hit.index + index + lead + body.length]);
+      if (!body) continue;
+      const start = offset + hit.index + index + segment.length - segment.trimStart().length;
+      const range = [open ?? start, start + body.length];
+      open = TJ_NO_END.test(body) ? range[0] : null;
+      if (open === null || index + segment.length >= hit[0].trimEnd().length) sentences.push(range);
     }
   }
-  return found;
+  return sentences;
 }
 
 /** The selection [from, to) grown by a sentence: `forward` at its end, else at its start. Null: a first sentence. */

@@ -1,6 +1,6 @@
 // The left pane: the span tree (only the rows in view are made), its filters, and the map of time.
 
-import { el, replaceIn, svg } from "./page.mjs";
+import { el, replaceIn, say, svg } from "./page.mjs";
 import { countText } from "./text.mjs";
 import { durationText, foldAll, searchSpans, spanAtPoint, timeMap, TJ_KINDS, visibleRows } from "./spans.mjs";
 
@@ -66,6 +66,7 @@ export class Tree {
     const marks = this.desk.marksBySpan();
     const nodes = [];
     for (let row = first; row < last; row++) nodes.push(this.row(row, marks));
+    if (!this.rows.length) nodes.push(el("p", { class: "tj-empty", text: this.hits && !this.hits.length ? (this.isAsking ? "Searching…" : `No span contains “${this.query}”. Esc in the search field shows all spans.`) : "No span passes these filters." }));
     replaceIn(this.canvas, ...nodes);
     this.scroller.setAttribute("aria-activedescendant", this.rowId(this.desk.current));
   }
@@ -140,6 +141,7 @@ export class Tree {
 
   /** The row after or before the one in hand; the same where there is none. */
   neighbour(step) {
+    if (!this.rows.length) return this.desk.current + step; // nothing is listed: the keys go through the conversation
     const row = this.rowOf.get(this.desk.current);
     if (row === undefined) return this.rows.find((seq) => seq >= this.desk.current) ?? this.desk.current;
     return this.rows[Math.min(this.rows.length - 1, Math.max(0, row + step))];
@@ -195,6 +197,7 @@ export class Tree {
     if (event.isComposing) return; // Enter and Esc belong to the input method
     if (event.key === "Enter") {
       event.preventDefault();
+      if (this.hits && !this.hits.length) return this.sayNoHit(); // the focus stays: what is typed next is still a search
       this.desk.focusPane("text");
       this.nextHit();
     } else if (event.key === "Escape") {
@@ -207,10 +210,11 @@ export class Tree {
   search(query) {
     this.query = query.trim();
     this.hits = this.query ? searchSpans(this.spans, this.query, (seq) => this.desk.loadedTexts(seq)) : null;
-    this.refresh();
     this.desk.reader.markAll();
     clearTimeout(this.searchTimer);
-    if (this.query.length > 1 && !this.desk.isWhole) this.searchTimer = setTimeout(() => this.searchServer(this.query), 250);
+    this.isAsking = this.query.length > 1 && !this.desk.isWhole;
+    this.refresh();
+    if (this.isAsking) this.searchTimer = setTimeout(() => this.searchServer(this.query), 250);
   }
 
   /** Texts that have not been loaded are searched by the server; hits are joined. */
@@ -218,12 +222,18 @@ export class Tree {
     const answer = await this.desk.fetchJson("search/" + encodeURIComponent(this.desk.traceId), { q: query });
     if (!answer || query !== this.query) return;
     this.hits = [...new Set([...this.hits, ...answer.hits])].sort((a, b) => a - b);
+    this.isAsking = false;
     this.refresh();
   }
 
   nextHit() {
-    if (!this.hits || !this.hits.length) return;
+    if (!this.hits) return say(this.desk, "Search first");
+    if (!this.hits.length) return this.sayNoHit();
     this.desk.select(this.hits.find((seq) => seq > this.desk.current) ?? this.hits[0], { toHit: true });
+  }
+
+  sayNoHit() {
+    say(this.desk, this.isAsking ? `Searching for “${this.query}”…` : `No span contains “${this.query}”`);
   }
 
   mapWidth() {
