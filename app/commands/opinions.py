@@ -65,7 +65,9 @@ def import_labels(
     workspace = opened(home)
     options = _import_options(form, columns, scales, annotator, is_reviewed)
     imported = (
-        Imported(labels=_trail_labels(files)) if form == "trail" else _imported(workspace.engine, files, options, form)
+        Imported(labels=_trail_labels(files, options.annotator))
+        if form == "trail"
+        else _imported(workspace.engine, files, options, form)
     )
     labels = imported.labels
     with write_transaction(workspace.engine) as connection:
@@ -127,6 +129,8 @@ def _import_options(
     form: str, columns: Sequence[str], scales: Sequence[str], annotator: str | None, is_reviewed: bool
 ) -> ImportOptions:
     """The options of an import as they were given. Raises `click.UsageError` for one that cannot be read."""
+    if form in {"trail", "tracejury"} and (columns or scales):
+        raise click.UsageError(f"--as {form} has columns and a scale of its own. Try: leave out --columns and --scale")
     pairs = [pair.partition("=") for given in columns for pair in given.split(",")]
     wrong = next((name for name, equals, column in pairs if not equals or not column.strip()), None)
     if wrong is not None:
@@ -149,6 +153,8 @@ def _imported(engine: Engine, files: Sequence[Path], options: ImportOptions, for
     own, read = Labels(), list[tuple[RecordFile, list[Opinion]]]()
     for name, data in _label_files(files, own.rejected):
         if form == "tracejury" or (form == "auto" and is_own_form(data)):
+            if options.annotator is not None:
+                raise click.UsageError(f"{name} names the author of each label. Try: leave out --annotator")
             own.extend(read_tracejury(data, name))
             continue
         try:
@@ -372,7 +378,7 @@ def match_words(counts: Mapping[str, int]) -> str:
     )
 
 
-def _trail_labels(files: Sequence[Path]) -> Labels:
+def _trail_labels(files: Sequence[Path], annotator: str | None) -> Labels:
     annotations: list[Annotation] = []
     rejected: list[Rejected] = []
     for path in files:
@@ -384,7 +390,7 @@ def _trail_labels(files: Sequence[Path]) -> Labels:
                     annotations.append(item)
         except IngestError as error:
             rejected.append(Rejected(file=str(path), place=error.place, reason=error.reason, remedy=error.remedy))
-    labels = trail.to_labels(annotations)
+    labels = trail.to_labels(annotations, annotator or trail.ANNOTATOR)
     labels.rejected += rejected
     return labels
 

@@ -139,6 +139,22 @@ class TestTraces:
 
 
 class TestOpinions:
+    def test_labels_of_trail_get_the_annotator_that_is_named(self, home: Path) -> None:
+        labels = DATA / "labels" / "trail"
+        own = answer("labels", "import", labels, "--as", "trail", "--annotator", "ada", "--home", home)
+        other = answer("labels", "import", labels, "--as", "trail", "--home", home)
+        assert (own["annotators"], other["annotators"]) == (["ada"], ["trail"])
+        assert own["new"] == other["new"]
+
+    @pytest.mark.parametrize("form", ["auto", "tracejury"])
+    def test_an_annotator_in_place_of_those_named_in_our_own_form_is_refused(self, form: str, home: Path) -> None:
+        words = ("labels", "import", DATA / "labels" / "ada.json", "--as", form, "--annotator", "eve", "--home", home)
+        assert "leave out --annotator" in run(*words, code=2).output
+
+    def test_a_scale_for_labels_that_have_one_is_refused(self, home: Path) -> None:
+        words = ("labels", "import", DATA / "labels" / "trail", "--as", "trail", "--scale", "1..5=0..3", "--home", home)
+        assert "leave out --columns and --scale" in run(*words, code=2).output
+
     def test_labels_go_in_and_out_unchanged(self, home: Path, tmp_path: Path) -> None:
         output = answer("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
         assert output["errors"] > 0
