@@ -712,6 +712,42 @@ def report(home: Path | None, as_json: bool, **options: Any) -> None:
     sys.exit(reports.report(home, as_json=as_json, **options))
 
 
+_POINTS = click.FloatRange(0, 100, min_open=True)
+_SHARE = click.FloatRange(0, 1)
+
+
+@main.command(epilog="Example: tracejury plan --judge-model checks --judge-model gpt-4.1 --difference 5 --people 2")
+@HOME
+@click.option(
+    "--judge-model",
+    "judge_models",
+    multiple=True,
+    metavar="NAME",
+    help="The judge model whose pilot is read; two plan their difference on the same errors.",
+)
+@click.option("--reference", default=None, metavar="NAME", help="Labels that judges are measured against.")
+@click.option("--difference", type=_POINTS, default=None, help="See a difference of this many points.")
+@click.option("--width", type=_POINTS, default=None, help="Get a 95 % interval no wider than this many points.")
+@click.option("--power", type=click.FloatRange(0.5, 1, max_open=True), default=0.8, show_default=True)
+@click.option("--repeats", type=click.IntRange(1), multiple=True, help="Repeats of each judge (repeatable; 1).")
+@click.option("--people", type=click.IntRange(1), multiple=True, help="People who label each trace (repeatable; 1).")
+@click.option("--traces", type=click.IntRange(1), multiple=True, help="Also tell what so many traces see.")
+@click.option("--rate", type=_SHARE, default=None, help="Assume this rate of caught errors, 0 to 1.")
+@click.option("--discordant", type=_SHARE, default=None, help="Assume this share of errors caught by one judge alone.")
+@click.option("--errors-a-trace", type=click.FloatRange(0, min_open=True), default=None, help="Assume this many.")
+@click.option("--icc", type=_SHARE, default=None, help="Assume this correlation of two errors of one trace.")
+@click.option("--repeat-icc", type=_SHARE, default=None, help="Assume this correlation of two repeats.")
+@click.option("--agreement", type=_SHARE, default=None, help="Assume this reliability (ICC) of one person's scores.")
+@click.option("--minutes", type=click.FloatRange(0), default=None, help="Assume these active minutes a trace.")
+@click.option("--dollars", type=click.FloatRange(0), default=None, help="Assume this cost of a trace and repeat.")
+@JSON
+def plan(home: Path | None, as_json: bool, **options: Any) -> None:
+    """Plan a study: traces, people and repeats for a difference or an interval, with hours and dollars."""
+    from tracejury.app.commands import planning
+
+    sys.exit(planning.plan(home, as_json=as_json, **options))
+
+
 @main.command(epilog="Example: tracejury token --for otlp --days 30")
 @HOME
 @click.option("--person", default=None, help="Person that the token belongs to (default: TRACEJURY_USER).")

@@ -65,9 +65,13 @@ def test_agreement_is_pure() -> None:
     assert offenders("judging/agreement", ("tracejury.judging.store", "tracejury.ingest", "sqlalchemy")) == []
 
 
+def test_planning_is_pure() -> None:
+    assert offenders("judging/planning", ("tracejury.judging.store", "tracejury.ingest", "sqlalchemy")) == []
+
+
 FLOORS = (
-    "agreement", "records", "taxonomy", "judges", "checks", "store", "runs", "queues", "labels", "matching", "juries",
-    "adjudication", "reports",
+    "agreement", "planning", "records", "taxonomy", "judges", "checks", "store", "runs", "queues", "labels", "matching",
+    "juries", "adjudication", "reports",
 )  # fmt: skip
 """The subjects of `judging` from the ground up: each knows those before it. `wiring` and `integrity` know them all."""
 
