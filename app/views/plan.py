@@ -149,8 +149,8 @@ def plan_cards(given: Assumptions, *, difference: float, width: float) -> None:
         layout.title("Traces, hours and dollars", "Hours are active time of all people; dollars of all repeats.")
         st.dataframe(shown_plan(table), hide_index=True, width="content", key="plan-table", alt="Plan")
         st.caption(
-            "See: traces that see the difference with the power wanted (of one judge model: a difference of its rate from "
-            "a given rate). Width: traces for an interval no wider. "
+            "See: traces that see the difference with the power wanted; of one judge model, that of its rate from a "
+            "given rate. Width: traces for an interval no wider. "
             "Agreement: traces for an interval of people's reliability no wider, 100 points for 1 (Bonett 2002)."
         )
     curves = study_curves(given.spread, difference=difference, repeats=repeats, most=MOST_DRAWN, wanted=given.power)
