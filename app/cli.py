@@ -28,7 +28,7 @@ SECTIONS = {
     "Corpora": ("corpus",),
     "Judging": ("judge", "rubric", "verdicts"),
     "Labels": ("labels",),
-    "Results": ("match", "report"),
+    "Results": ("match", "report", "plan"),
     "Team and workspace": ("token", "backup", "restore", "move", "verify", "doctor"),
     "GAIA2": ("gaia2",),
 }
@@ -716,7 +716,7 @@ _POINTS = click.FloatRange(0, 100, min_open=True)
 _SHARE = click.FloatRange(0, 1)
 
 
-@main.command(epilog="Example: tracejury plan --judge-model checks --judge-model gpt-4.1 --difference 5 --people 2")
+@main.command(epilog="Example: tracejury plan --judge-model checks --width 10 --people 2")
 @HOME
 @click.option(
     "--judge-model",
@@ -742,7 +742,7 @@ _SHARE = click.FloatRange(0, 1)
 @click.option("--dollars", type=click.FloatRange(0), default=None, help="Assume this cost of a trace and repeat.")
 @JSON
 def plan(home: Path | None, as_json: bool, **options: Any) -> None:
-    """Plan a study: traces, people and repeats for a difference or an interval, with hours and dollars."""
+    """Plan a study: traces, people, repeats, hours and dollars."""
     from tracejury.app.commands import planning
 
     sys.exit(planning.plan(home, as_json=as_json, **options))
