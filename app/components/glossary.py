@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 TERMS: Final = {
+    "low": "Low impact: the goal is reached all the same; only a step or some style is lost.",
+    "medium": "Medium impact: the work is delayed, or the answer is partly wrong.",
+    "high": "High impact: the answer is wrong, missing or made up because of it.",
     "LC": "Logical Consistency: do an agent's words and actions follow from what it knew at that moment?",
     "EE": "Execution Efficiency: was the work done without waste?",
     "PQ": "Plan Quality: was each plan good when it was made?",

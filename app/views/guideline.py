@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+
 import streamlit as st
 
 from tracejury.app.components import layout
-from tracejury.app.components.figures import counted, plain
-from tracejury.app.components.glossary import meanings
+from tracejury.app.components.figures import plain
+from tracejury.app.components.glossary import meaning, meanings
 from tracejury.app.components.markdown import without_images
 from tracejury.app.components.rater_charts import calibration_bars
 from tracejury.app.session import link_params, user, workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import practice
-from tracejury.judging.judges.rubric import rubrics
+from tracejury.judging.judges.rubric import Anchors, Rubric, rubrics
 from tracejury.judging.labels import guidelines
 from tracejury.judging.labels.guidelines import GENERAL, PARTS, Guideline, GuidelineError
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.records import DIMENSIONS, ErrorLabel
+from tracejury.judging.store.spans import ordinals_of
 
 VIEWS = ("Read", "Changes", "Practice")
 WRITE = "Write"
@@ -30,8 +34,14 @@ def page() -> None:
         wanted = asked_version(known)
         waiting = guidelines.to_acknowledge(connection, user().name, pinned=wanted)
     views = (*VIEWS, WRITE) if user().may("admin") else VIEWS
+    asked = st.query_params.get("view", "")
     view = st.segmented_control(
-        "View", views, default=VIEWS[0], required=True, key="guideline_view", label_visibility="collapsed"
+        "View",
+        views,
+        default=asked if asked in views else VIEWS[0],
+        required=True,
+        key="guideline_view",
+        label_visibility="collapsed",
     )
     if view == "Read":
         read(known, wanted, waiting)
@@ -54,7 +64,7 @@ def asked_version(known: list[Guideline]) -> int | None:
 
 def read(known: list[Guideline], wanted: int | None, waiting: int | None) -> None:
     if not known:
-        st.info("No guideline has been published. The rubric beside each score explains the dimension.")
+        no_guideline()
         return
     shown = next((one for one in known if one.version == wanted), known[0])
     older = "" if shown is known[0] else f" The newest is version {known[0].version}."
@@ -73,6 +83,20 @@ def read(known: list[Guideline], wanted: int | None, waiting: int | None) -> Non
         with write_transaction(workspace().engine) as connection:
             guidelines.acknowledge(connection, user().name, shown.version)
         st.rerun()
+
+
+def no_guideline() -> None:
+    """Show the shipped guideline, which an administrator publishes with one press."""
+    st.info(
+        "No guideline has been published. This is the shipped one: each dimension with a worked example."
+        + ("" if user().may("admin") else " Try: ask an administrator to publish it.")
+    )
+    if user().may("admin") and st.button("Publish the shipped guideline", type="primary", key="publish_shipped"):
+        publish(starting_point(), "shipped with Tracejury")
+        st.rerun()
+    for part, text in starting_point().items():
+        with st.expander(title_of(part), expanded=part == GENERAL):
+            st.markdown(without_images(text))
 
 
 def title_of(part: str) -> str:
@@ -111,8 +135,8 @@ def practise() -> None:
         sets = [row for row in queue.queues_for(connection, user().name) if row.is_practice]
         states = {row.queue_key: queue.progress(connection, row.queue_key, user().name) for row in sets}
         found = practice.practised(connection, user().name)
-    if not sets:
-        st.info("There is no practice queue. Try: ask an administrator to create a queue marked “Practice”.")
+    if not sets and not found:
+        no_practice()
         return
     for row in sets:
         state = states[row.queue_key]
@@ -121,34 +145,67 @@ def practise() -> None:
             if state.done < state.total and st.button("Start practice", key=f"practise-{row.queue_key}"):
                 st.switch_page("views/work.py", query_params=link_params(queue=str(row.queue_key)))
     if not found:
-        st.caption("After you submit a practice trace, this page shows the correct answers beside yours.")
+        st.caption(
+            "Read the trace, mark its errors, score the dimensions, submit. Then this page shows the correct answers "
+            "beside yours, and why."
+        )
         return
-    table = practice.calibration(found)
-    if not table.empty:
-        layout.title(
-            "Your scores and the correct scores",
-            "Mean scores over the practice traces that you submitted.  \n" + meanings(DIMENSIONS),
-        )
-        st.plotly_chart(
-            calibration_bars(table), key="calibration", alt="Your mean score and the correct mean score by dimension"
-        )
-        st.dataframe(
-            table.rename(columns={"own": "your mean", "gold": "correct mean", "exact": "exact matches"}),
-            hide_index=True,
-        )
+    your_score(found)
     note_seen(
         workspace().engine, annotator=user().name, trace_ids=[one.trace_id for one in found], what="Practice answers"
     )
     for one in found:
-        feedback(one)
+        feedback(one, is_open=len(found) == 1)
 
 
-def feedback(found: practice.Feedback) -> None:
+def no_practice() -> None:
+    """Say how practice comes to be; who may make it makes it with one press."""
+    if not user().may("admin"):
+        st.info("There is no practice queue. Try: ask an administrator to create one on the Admin page, under Queues.")
+        return
+    st.info(
+        "There is no practice queue. Try: practise on the shipped trace, which takes about five minutes and has known "
+        "errors; or create a practice queue of your own traces on the Admin page, under Queues."
+    )
+    if st.button("Add the shipped practice", key="shipped", type="primary", icon=":material/school:"):
+        try:
+            practice.make_shipped(workspace().engine, author=user().name, now=time.time_ns() // 1000)
+        except queue.QueueError as problem:
+            st.error(plain(f"Not added: {problem}."))
+            return
+        st.rerun()
+
+
+def your_score(found: list[practice.Feedback]) -> None:
+    score, table = practice.practice_score(found), practice.calibration(found)
+    if score.percent is not None:
+        st.metric(
+            "Your score", f"{score.percent:.0f} %", f"{score.points} of {score.of} points", delta_color="off",
+            help="One point for each error that you caught and each score equal to the correct one, of all errors that "
+            "either side marked and all correct scores.",
+        )  # fmt: skip
+    if table.empty:
+        return
+    layout.title(
+        "Your scores and the correct scores",
+        "Mean scores over the practice traces that you submitted.  \n" + meanings(DIMENSIONS),
+    )
+    st.plotly_chart(
+        calibration_bars(table), key="calibration", alt="Your mean score and the correct mean score by dimension"
+    )
+    st.dataframe(
+        table.rename(columns={"own": "your mean", "gold": "correct mean", "exact": "exact matches"}), hide_index=True
+    )
+
+
+def feedback(found: practice.Feedback, *, is_open: bool = False) -> None:
     label = (
         f"{found.trace_id[:12]}: {len(found.caught)} caught, {len(found.missed)} missed, "
         f"{len(found.unmatched)} unmatched"
     )
-    with st.expander(plain(label)):
+    with read_transaction(workspace().engine) as connection:
+        ordinals = ordinals_of(connection, found.trace_id)
+    with st.expander(plain(label), expanded=is_open):
         st.caption("Your labels beside the correct labels", help=meanings(("caught", "missed", "unmatched")))
         rows = [
             {"dimension": key, "you": shown(found.own_scores, key), "right": shown(found.gold_scores, key)}
@@ -156,13 +213,13 @@ def feedback(found: practice.Feedback) -> None:
         ]
         st.dataframe(rows, hide_index=True)
         for own, right in found.caught:
-            error("Caught", own)
-            if (own.impact, set(own.dimensions)) != (right.impact, set(right.dimensions)):
-                error("correct label", right)
+            error("Caught", own, ordinals)
+            error("Correct label", right, ordinals, is_explained=True)
         for one in found.missed:
-            error("Missed", one)
+            error("Missed", one, ordinals, is_explained=True)
         for one in found.unmatched:
-            error("Unmatched", one)
+            error("Unmatched", one, ordinals)
+            st.caption("The correct labels have no such error.")
 
 
 def shown(scores: object, key: str) -> str:
@@ -172,11 +229,20 @@ def shown(scores: object, key: str) -> str:
     return "n/a" if given[key] is None else f"{given[key]:.0f}"
 
 
-def error(state: str, label: ErrorLabel) -> None:
+def error(state: str, label: ErrorLabel, ordinals: Mapping[str, str], *, is_explained: bool = False) -> None:
+    """One error; `is_explained`: with the words of the trace that show it, and what its impact means."""
+    spans = ", ".join(ordinals.get(span_id, span_id) for span_id in label.span_ids)
     st.text(
-        f"{state}: {'+'.join(label.dimensions)} {label.impact or ''} on {counted(len(label.span_ids), 'span')}"
+        f"{state}: {'+'.join(label.dimensions)} {label.impact or ''} on {spans or 'no span'}"
         + (f": {label.description}" if label.description else "")
     )
+    if not is_explained:
+        return
+    for piece in label.evidence:
+        st.code(piece.quote, language=None, wrap_lines=True)
+    why = meaning(label.impact) if label.impact else None
+    if why:
+        st.caption(why)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------
@@ -186,7 +252,8 @@ def write(known: list[Guideline]) -> None:
     before = known[0].body if known else starting_point()
     st.caption(
         "Write Markdown. Put examples under a heading “Examples”, each with text of a trace as a quotation. Images "
-        "are not loaded. Publishing creates a new version, which every annotator must acknowledge before continuing."
+        "are not loaded. Publishing creates a new version: people at work are told at once, and asked to read it "
+        "before their next trace."
     )
     with st.form("guideline_form"):
         body = {
@@ -211,16 +278,41 @@ def publish(body: dict[str, str], note: str) -> None:
 
 
 def starting_point() -> dict[str, str]:
-    """What a first guideline may begin with: the rubrics' own words."""
-    made = {GENERAL: "Read the whole trace before you score it. Label every error that a reader should know about."}
+    """The shipped guideline: how to work, each impact with an example, and the rubrics' own words and examples."""
+    made = {GENERAL: SHIPPED_GENERAL}
     for key, rubric in rubrics(workspace().home).items():
         if key in PARTS and rubric.anchors is not None:
-            anchors = rubric.anchors
-            made[key] = (
-                f"{rubric.annotator}\n\n- **3**: {anchors.full}\n- **1–2**: {anchors.middle}\n- **0**: {anchors.none}"
-                "\n\n### Examples\n\n> (text of a trace)"
-            )
+            made[key] = dimension_text(rubric, rubric.anchors)
     return made
 
+
+def dimension_text(rubric: Rubric, anchors: Anchors) -> str:
+    """What annotators look for in a dimension, the scores, and the first worked example."""
+    parts = [
+        rubric.annotator.strip(),
+        f"- **3**: {anchors.full}\n- **1–2**: {anchors.middle}\n- **0**: {anchors.none}",
+    ]
+    if rubric.examples:
+        example = rubric.examples[0]
+        found = [f"- {one.description.strip()} Impact: {one.impact}." for one in example.reply.findings]
+        parts += [
+            "### Examples", f"```text\n{example.trace.strip()}\n```", "\n".join(found) or "No error.",
+            f"Score {example.reply.score}. {example.reply.rationale.strip()}",
+        ]  # fmt: skip
+    return "\n\n".join(parts)
+
+
+SHIPPED_GENERAL = """\
+Read the whole trace before you score it. Mark every error at the span where it first happens, with the words that \
+show it. Two different errors on one span are two errors; one error that shows in several spans is one.
+
+### Impact
+
+- **low**: the goal is reached all the same; only a step or some style is lost. Example: the agent makes the same \
+search twice although the first result was complete; the answer is right.
+- **medium**: the work is delayed, or the answer is partly wrong. Example: a plan asks for a check in a second \
+source, the agent skips the check and says that it was done; the number happens to be right, its support is not.
+- **high**: the answer is wrong, missing or made up because of it. Example: a page gives the year of the foundation \
+stone, the agent takes it for the year of the opening, and the answer is three years off."""
 
 page()

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 import streamlit as st
-from sqlalchemy import Row
+from sqlalchemy import Connection, Row, select
 
 from tracejury.app import grants
 from tracejury.app.api.documents import DOCUMENTS
@@ -20,15 +20,18 @@ from tracejury.app.components.figures import counted, plain
 from tracejury.app.session import link_params, trace_token, user, workspace
 from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Json
+from tracejury.judging.adjudication.practice import standing
 from tracejury.judging.judges.rubric import Rubric, rubrics
 from tracejury.judging.labels import label_store as labels
-from tracejury.judging.labels.guidelines import to_acknowledge
+from tracejury.judging.labels.guidelines import guideline, to_acknowledge
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues.queue_store import Assigned
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.store import tables
 
 KEY = "desk"
+NEWS_S = 20.0  # seconds between two looks for a new guideline
+IN_HAND = "place_in_hand"
 ALL = "all"  # the address's word for all traces, past the queues
 
 
@@ -71,10 +74,51 @@ def page() -> None:
     unread = version_to_read(queues, key)
     if unread is not None:
         ask_to_read(unread)
-    elif key is None:
+        return
+    news(key, known_version())
+    if key is None:
         desk(ids)
     else:
         queue_desk(key)
+
+
+@st.fragment(run_every=NEWS_S)
+def news(key: int | None, known: int | None) -> None:
+    """Tell who is at work of a guideline published meanwhile; `known` was the newest when the page was opened."""
+    if known_version() == known:
+        return
+    with read_transaction(workspace().engine) as connection:
+        unread = to_acknowledge(connection, user().name, pinned=pinned_by(connection, key))
+    if unread is not None:
+        st.info(
+            f"Version {unread} of the guideline is published. You can finish this trace; you will be asked to read the "
+            "new version before the next one.", icon=":material/menu_book:",
+        )  # fmt: skip
+
+
+def known_version() -> int | None:
+    """The newest version of the guideline."""
+    with read_transaction(workspace().engine) as connection:
+        newest = guideline(connection)
+    return None if newest is None else newest.version
+
+
+def pinned_by(connection: Connection, key: int | None) -> int | None:
+    """The version that a queue asks for, None for the newest."""
+    queues = tables.queue
+    return connection.scalar(select(queues.c.guideline_version).where(queues.c.queue_key == key))
+
+
+def is_held_up(key: int | None, place: str) -> bool:
+    """Whether a guideline published meanwhile has to be read before this place; the one in hand may be finished."""
+    if st.session_state.get(IN_HAND) == place:
+        return False
+    with read_transaction(workspace().engine) as connection:
+        unread = to_acknowledge(connection, user().name, pinned=pinned_by(connection, key))
+    if unread is None:
+        return False
+    ask_to_read(unread)
+    return True
 
 
 def version_to_read(queues: Sequence[Row[Any]], key: int | None) -> int | None:
@@ -140,10 +184,14 @@ def follow_queue() -> None:
 
 @st.fragment(key=KEY + "-queue")
 def queue_desk(key: int) -> None:
+    if is_held_up(key, st.query_params.get("place", "")) or is_before_practice(key):
+        return
     place = place_in_hand(key)
     if place is None:
         st.info(why_nothing(key))
+        to_answers(key)
         return
+    st.session_state[IN_HAND] = str(place.lease_key)
     say_if_refused(place)
     hold_on(place)
     annotator(
@@ -152,6 +200,34 @@ def queue_desk(key: int) -> None:
         on_span=lambda: follow_place(place),
         on_act=lambda: follow_queue_act(place),
     )
+
+
+def is_before_practice(key: int) -> bool:
+    """Whether the queue opens to this person only after practice that is not passed yet; says so and leads there."""
+    with read_transaction(workspace().engine) as connection:
+        before = standing(connection, key, user().name)
+    if before is None or before.has_passed:
+        return False
+    percent = before.score.percent
+    st.info(
+        plain(
+            f"This queue opens after the practice queue {before.practice}: {before.done} of "
+            f"{counted(before.total, 'trace')} done, pass mark {before.pass_mark} %"
+            + ("." if percent is None else f", your score {percent:.0f} %.")
+            + ("" if before.done < before.total else " Try: ask an administrator for another practice queue.")
+        )
+    )
+    if before.done < before.total and st.button("Start practice", type="primary", key="to_practice"):
+        st.switch_page("views/work.py", query_params=link_params(queue=str(before.practice_key)))
+    return True
+
+
+def to_answers(key: int) -> None:
+    """The way from a practice queue that is done to its correct answers."""
+    with read_transaction(workspace().engine) as connection:
+        is_practice = any(row.queue_key == key and row.is_practice for row in queue.queues(connection))
+    if is_practice and st.button("See the correct answers", type="primary", key="to_answers"):
+        st.switch_page("views/guideline.py", query_params=link_params(view="Practice"))
 
 
 def say_if_refused(place: Assigned) -> None:
@@ -265,6 +341,9 @@ def now() -> int:
 @st.fragment(key=KEY + "-fragment")
 def desk(ids: list[str]) -> None:
     trace_id = chosen(ids)
+    if is_held_up(None, trace_id):
+        return
+    st.session_state[IN_HAND] = trace_id
     place = ids.index(trace_id)
     with read_transaction(workspace().engine) as connection:
         occasion = queue.occasion_of(connection, user().name, trace_id)

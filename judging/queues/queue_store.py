@@ -79,7 +79,9 @@ class TraceFilter:
 class QueueSettings:
     """How a queue works, as far as it may be changed; `overlap_share` of the items want `k` people, the others one.
 
-    People must have read `guideline_version` (None: the newest). `due_at` is told, it stops nobody.
+    People must have read `guideline_version` (None: the newest). `due_at` is told, it stops nobody. Of practice,
+    `gold` names whose labels are right (None: the adjudicated ones, else the author's). A queue with `after_key` opens
+    to who has reached `pass_mark` percent of the points of that practice queue.
     """
 
     name: str
@@ -91,6 +93,9 @@ class QueueSettings:
     hide: tuple[Hidden, ...] = ()
     guideline_version: int | None = None
     due_at: int | None = None
+    gold: str | None = None
+    after_key: int | None = None
+    pass_mark: int | None = None
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -100,6 +105,8 @@ class QueueSettings:
         for title, share in (("overlap", self.overlap_share), ("repeats", self.repeat_share)):
             if not 0 <= share <= 1:
                 raise QueueError(f"the share of {title} is {share}: it lies between 0 and 1")
+        if self.pass_mark is not None and not 0 <= self.pass_mark <= 100:
+            raise QueueError(f"the pass mark is {self.pass_mark} %: it lies between 0 and 100")
         if self.lease_s < 60:
             raise QueueError(f"a lease of {self.lease_s} s is too short to label a trace: give 60 s or more")
 
@@ -734,6 +741,9 @@ def _queue_row(spec: QueueSpec, now: int) -> dict[str, Any]:
         "author": spec.author,
         "guideline_version": spec.guideline_version,
         "due_at": spec.due_at,
+        "gold": spec.gold,
+        "after_key": spec.after_key,
+        "pass_mark": spec.pass_mark,
         "created_at": now,
     }
 

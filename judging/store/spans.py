@@ -26,6 +26,11 @@ def parents_by_trace(connection: Connection, trace_ids: Collection[str]) -> dict
     return parents
 
 
+def ordinals_of(connection: Connection, trace_id: str) -> dict[str, str]:
+    """What the desk calls each span of a trace (S1 is the first), by id."""
+    return {row.span_id: f"S{row.seq + 1}" for row in _rows(connection, _trace.c.trace_id, [trace_id], _span.c.seq)}
+
+
 def named_spans(
     connection: Connection, span_ids: Collection[str], *columns: ColumnElement[Any]
 ) -> Iterator[Row[*tuple[Any, ...]]]:

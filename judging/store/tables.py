@@ -83,6 +83,11 @@ queue = Table(
     Column("author", Text, nullable=False),
     Column("guideline_version", Integer, comment="what people must have read; empty: the newest"),
     Column("due_at", BigInteger, comment="when it is wanted"),
+    Column(
+        "gold", Text, comment="whose labels are the right answers of practice; empty: the adjudicated, the author's"
+    ),
+    Column("after_key", Integer, comment="the practice queue that a person must have passed; empty: none"),
+    Column("pass_mark", Integer, comment="percent of the points of practice that open the queue"),
     Column("closed_at", BigInteger, comment="nothing is handed out since; empty while open"),
     _when(),
 )

@@ -6,9 +6,11 @@ from tests.app.conftest import OpenPage
 from tests.judging.team import T0, submit
 
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
+from tracejury.judging.adjudication.practice import SHIPPED_TRACE
 from tracejury.judging.labels.guidelines import acknowledged, guideline, publish
 from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.queues.queue_store import PRACTICE, QueueSpec, make_queue
+from tracejury.judging.records import DIMENSIONS, IMPACTS
 from tracejury.judging.store import Workspace
 
 IMAGE = "See ![this](https://evil.example/x.png) and **that**."
@@ -20,8 +22,33 @@ def published(space: Workspace, *bodies: dict[str, str]) -> None:
             publish(connection, body, author="root")
 
 
-def test_without_a_guideline_the_page_says_where_the_rubrics_are(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No guideline has been published" in open_page("guideline").info[0].value
+def test_without_a_guideline_the_shipped_one_is_shown_and_published_with_one_press(
+    empty: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("guideline")
+    assert "This is the shipped one" in at.info[0].value
+    shown = [str(one.value) for one in at.markdown]
+    assert len(shown) == 1 + len(DIMENSIONS)
+    assert all(f"**{impact}**" in shown[0] for impact in IMPACTS)
+    assert all("### Examples" in text and "```text" in text and "Score" in text for text in shown[1:])
+    at.button(key="publish_shipped").click().run()
+    with read_transaction(empty.engine) as connection:
+        made = guideline(connection)
+    assert made is not None
+    assert set(made.body) == {"general", *DIMENSIONS}
+    assert "(text of a trace)" not in str(made.body)
+
+
+def test_the_shipped_practice_is_added_with_one_press(empty: Workspace, open_page: OpenPage) -> None:
+    at = open_page("guideline", view="Practice")
+    at.button(key="shipped").click().run()
+    assert at.text[0].value == "First practice: 0 of 1 done"
+    submit(empty, "me", SHIPPED_TRACE, scores={"EE": 2}, occasion=PRACTICE)
+    at.run()
+    assert (at.metric[0].value, at.metric[0].delta) == ("8 %", "1 of 12 points")
+    told = [str(one.value) for one in at.text]
+    assert any(text.startswith("Missed: LC high on S") for text in told)
+    assert any("Medium impact: the work is delayed" in str(one.value) for one in at.caption)
 
 
 def test_reading_and_acknowledging(empty: Workspace, open_page: OpenPage) -> None:

@@ -165,9 +165,9 @@ def test_who_is_deactivated_at_work_loses_pages_and_api_and_comes_back_with_ever
         change_person(connection, "judy", by="root", active=False)
     assert page.request.get(request.value.url).status == 403
     page.keyboard.press("h")
-    expect(page.locator('[data-tj="saved"]')).to_contain_text("refused")
+    expect(page.locator('[data-tj="saved"]')).to_contain_text("account deactivated")
     page.reload()
-    expect(page.get_by_text("is not a member of this workspace")).to_be_visible()
+    expect(page.get_by_text("Your account is deactivated.")).to_be_visible()
     with write_transaction(space.engine) as connection:
         change_person(connection, "judy", by="root", active=True)
         (label,) = connection.scalars(

@@ -8,7 +8,21 @@ from tests.build import finding, span_id
 from tests.judging.team import T0, many_traces, op, queue_of, send, submit, trace_id
 
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.adjudication.practice import calibration, feedback, gold_of, practised
+from tracejury.judging.adjudication.practice import (
+    SHIPPED,
+    SHIPPED_TRACE,
+    PracticeScore,
+    calibration,
+    feedback,
+    gold_of,
+    make_practice,
+    make_shipped,
+    practice_score,
+    practised,
+    results,
+    standing,
+    with_answers,
+)
 from tracejury.judging.labels.anchoring import (
     REPORT_COLUMNS,
     added_errors,
@@ -19,7 +33,8 @@ from tracejury.judging.labels.anchoring import (
     traces_seen,
     visible_labels,
 )
-from tracejury.judging.queues.queue_store import PRACTICE, REPEAT, next_item
+from tracejury.judging.labels.submissions import submissions
+from tracejury.judging.queues.queue_store import PRACTICE, REPEAT, QueueError, QueueSpec, next_item
 from tracejury.judging.records import Call, Verdict
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace
@@ -209,6 +224,55 @@ class TestPractice:
             answer = feedback(connection, "ada", ONE)
         assert answer is not None
         assert len(answer.unmatched) == 1
+
+    def test_a_queue_may_name_whose_labels_are_right_and_takes_no_trace_without_them(self, space: Workspace) -> None:
+        submit(space, "eve", ONE, scores={"TC": 0})
+        spec = QueueSpec(name="drill", author="root", practice=True, gold="eve")
+        with write_transaction(space.engine) as connection:
+            assert with_answers(connection, [ONE, trace_id(1)], gold="eve", author="root") == [ONE]
+            assert with_answers(connection, [ONE], gold=None, author="root") == []
+            with pytest.raises(QueueError, match="has no right answers of eve"):
+                make_practice(connection, spec, [ONE, trace_id(1)], now=T0)
+            make_practice(connection, spec, [ONE], now=T0)
+            assert gold_of(connection, ONE) == "eve"
+
+    def test_points_are_errors_caught_and_scores_alike_and_the_mark_opens_the_live_queue(
+        self, space: Workspace
+    ) -> None:
+        drill = queue_of(space, 1, practice=True, gold="ben")  # one error, TC 1
+        live = queue_of(space, 3, after_key=drill, pass_mark=60, blind=False)
+        with read_transaction(space.engine) as connection:
+            assert standing(connection, drill, "ada") is None
+            before = standing(connection, live, "ada")
+        assert before is not None
+        assert (before.done, before.total, before.score.percent, before.has_passed) == (0, 1, None, False)
+        submit(space, "ada", ONE, scores={"TC": 1}, errors=[ERROR], occasion=PRACTICE)
+        other = ERROR | {"span_ids": [span_id(1)], "dimensions": ["PQ"]}
+        submit(space, "cyd", ONE, scores={"TC": 1}, errors=[other], occasion=PRACTICE)
+        with read_transaction(space.engine) as connection:
+            ada, cyd = (standing(connection, live, who) for who in ("ada", "cyd"))
+            table = results(connection, drill).set_index("annotator")
+        assert ada is not None
+        assert cyd is not None
+        assert (ada.score, ada.has_passed) == (PracticeScore(points=2, of=2), True)
+        assert (cyd.score, cyd.has_passed) == (PracticeScore(points=1, of=3), False)  # one missed, one unmatched
+        assert table.loc["cyd"].tolist() == [1, 0, 1, 1, 1, 3, pytest.approx(100 / 3)]
+
+    def test_the_shipped_practice_has_its_answers_and_is_in_no_estimate(self, space: Workspace) -> None:
+        key = make_shipped(space.engine, author="root", now=T0)
+        with pytest.raises(QueueError, match="exists"):
+            make_shipped(space.engine, author="root", now=T0)
+        with read_transaction(space.engine) as connection:
+            assert gold_of(connection, SHIPPED_TRACE) == SHIPPED
+            assert SHIPPED not in set(submissions(connection)["annotator"])
+            assert results(connection, key).empty
+        submit(space, "ada", SHIPPED_TRACE, scores={"EE": 2, "LC": 3}, occasion=PRACTICE)
+        with read_transaction(space.engine) as connection:
+            answer = feedback(connection, "ada", SHIPPED_TRACE)
+        assert answer is not None
+        assert {label.impact for label in answer.missed} == {"low", "medium", "high"}
+        assert all(label.description and label.span_ids and label.evidence for label in answer.missed)
+        assert practice_score([answer]) == PracticeScore(points=1, of=5 + 7)
 
     def test_practice_stays_out_of_every_figure(self, space: Workspace) -> None:
         from tracejury.judging.reports.filters import Filters

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
+from sqlalchemy import Connection
 
-from tracejury.app import listings
+from tracejury.app import listings, options
 from tracejury.app.components import layout
 from tracejury.app.components.figures import counted, plain
 from tracejury.app.session import say, user, workspace
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import read_transaction
+from tracejury.judging.adjudication.practice import make_practice, results, with_answers
 from tracejury.judging.labels import guidelines
 from tracejury.judging.queues import queue_changes
 from tracejury.judging.queues import queue_store as queue
@@ -29,9 +31,12 @@ SAMPLINGS = {
     "disputed": "traces where judges disagree most",
 }
 HIDEABLE: tuple[queue.Hidden, ...] = ("agent", "model")
+PASS_MARK = 60  # percent that a form offers
 NEWEST = 0
 """The choice "the newest" of guideline versions."""
 PARTS = ("Settings", "Traces", "Close or reopen")
+RESULTS = "Results"
+"""The part of practice queues alone."""
 
 
 def show_queues() -> None:
@@ -97,6 +102,9 @@ class Given(NamedTuple):
     hide: tuple[str, ...]
     version: int
     due: date | None
+    gold: str | None
+    after: int | None
+    pass_mark: int
 
     @classmethod
     def of(cls, settings: QueueSettings) -> Given:
@@ -110,6 +118,9 @@ class Given(NamedTuple):
             hide=settings.hide,
             version=settings.guideline_version or NEWEST,
             due=None if settings.due_at is None else day_of(settings.due_at),
+            gold=settings.gold,
+            after=settings.after_key,
+            pass_mark=PASS_MARK if settings.pass_mark is None else settings.pass_mark,
         )
 
     def values(self) -> dict[str, Any]:
@@ -124,6 +135,9 @@ class Given(NamedTuple):
             "hide": tuple(name for name in HIDEABLE if name in self.hide),
             "guideline_version": None if self.version == NEWEST else self.version,
             "due_at": None if self.due is None else end_of(self.due),
+            "gold": self.gold,
+            "after_key": self.after,
+            "pass_mark": None if self.after is None else self.pass_mark,
         }
 
 
@@ -142,28 +156,39 @@ def make_form() -> None:
             "Practice",
             False,
             key="queue_practice",
-            help="Every person labels all items and sees the correct answers afterwards. Traces of an open blind queue "
-            "are left out.",
+            help="Every person labels all items and sees the correct answers afterwards. Left out are traces of an "
+            "open blind queue and traces without correct answers.",
         )
         if st.form_submit_button("Create queue", type="primary"):
             make_queue(
-                not_live(ids) if practice else ids,
+                for_practice(ids, given.gold) if practice else ids,
                 lambda: QueueSpec(
                     **given.values(), author=user().name, seed=seed, practice=practice, chosen_by=chosen_by
                 ),
             )
 
 
-def not_live(ids: list[str]) -> list[str]:
-    """The traces that may be practised: those that no open blind queue holds."""
+def for_practice(ids: list[str], gold: str | None) -> list[str]:
+    """The traces that may be practised: no open blind queue holds them, and their right answers are known."""
     with read_transaction(workspace().engine) as connection:
         live = queue.live_blind(connection)
-    return [one for one in ids if one not in live]
+        known = with_answers(connection, ids, gold=gold, author=user().name)
+    kept = [one for one in known if one not in live]
+    if len(kept) < len(ids):
+        st.info(
+            f"{counted(len(ids) - len(kept), 'trace')} left out: in an open blind queue, or without correct answers."
+        )
+    return kept
 
 
 def make_queue(ids: list[str], spec: Callable[[], QueueSpec]) -> None:
     """The spec is built here, so that an impossible one is refused in words like any other problem."""
-    if attempt(lambda connection: queue.make_queue(connection, spec(), ids, now=now())):
+
+    def make(connection: Connection) -> int:
+        made = spec()
+        return (make_practice if made.practice else queue.make_queue)(connection, made, ids, now=now())
+
+    if attempt(make):
         say(f"The queue is created with {counted(len(ids), 'trace')}.")
 
 
@@ -209,10 +234,37 @@ def fields(start: Given, key: str) -> Given:
         hide = st.pills(
             "Hide from people", HIDEABLE, selection_mode="multi", default=list(start.hide), key=f"{key}_hide"
         )
+    gold, after, pass_mark = practice_fields(start, key)
     return Given(
+        gold=gold, after=after, pass_mark=pass_mark,
         name=str(name), k=int(k), overlap=int(overlap), repeats=int(repeats), hours=float(hours), blind=bool(blind),
         hide=tuple(hide or ()), version=int(version or NEWEST), due=due if isinstance(due, date) else None,
     )  # fmt: skip
+
+
+def practice_fields(start: Given, key: str) -> tuple[str | None, int | None, int]:
+    """Whose labels are right where the queue is practice; after which practice, and with which mark, it opens else."""
+    with read_transaction(workspace().engine) as connection:
+        practised = {row.queue_key: row.name for row in queue.queues(connection) if row.is_practice}
+    people = [str(name) for name in options.people()["annotator"]]
+    golds: list[str | None] = [None, *people, *([start.gold] if start.gold and start.gold not in people else [])]
+    afters: list[int | None] = [None, *practised]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        gold = st.selectbox(
+            "Correct answers of practice", golds, index=golds.index(start.gold), key=f"{key}_gold", width=220,
+            format_func=lambda one: one or "the gold, else mine",
+            help="Whose labels a person's practice is compared with; only traces that they submitted are taken.",
+        )  # fmt: skip
+        after = st.selectbox(
+            "Opens after practice", afters, index=afters.index(start.after) if start.after in afters else 0,
+            key=f"{key}_after", width=220, format_func=lambda one: "at once" if one is None else practised[one],
+            help="The queue gives a person traces only when they have done this practice queue and reached the mark.",
+        )  # fmt: skip
+        mark = st.number_input(
+            "Pass mark, %", 0, 100, start.pass_mark, key=f"{key}_mark", width=140,
+            help="Percent of the points of practice: errors caught and scores equal to the correct ones.",
+        )  # fmt: skip
+    return gold, after, int(mark)
 
 
 def known_versions() -> list[int]:
@@ -261,15 +313,35 @@ def change_form(known: list[Any]) -> None:
             st.selectbox("Queue", list(by_key), format_func=lambda one: by_key[one].name, key="change_queue", width=320)
             or 0
         )
-        part = st.segmented_control("Part", PARTS, default=PARTS[0], required=True, key="change_part")
+        parts = (*PARTS, RESULTS) if by_key[key].is_practice else PARTS
+        part = st.segmented_control("Part", parts, default=PARTS[0], required=True, key="change_part")
     row = by_key[key]
     if part == "Settings":
         settings_form(row)
     elif part == "Traces":
         take_out(row)
         put_in(row)
+    elif part == RESULTS:
+        practice_results(row.queue_key)
     else:
         close_form(row)
+
+
+def practice_results(key: int) -> None:
+    """What each person reached, the lowest first."""
+    with read_transaction(workspace().engine) as connection:
+        table = results(connection, key)
+    if table.empty:
+        st.caption("Nobody has submitted a trace of this queue yet.")
+        return
+    st.dataframe(
+        table.sort_values("percent"), hide_index=True, placeholder="n/a",
+        column_config={"percent": st.column_config.NumberColumn("percent", format="%.0f")},
+    )  # fmt: skip
+    st.caption(
+        "points: errors caught and scores equal to the correct ones; of: the errors of either side and all correct "
+        "scores."
+    )
 
 
 def settings_form(row: Any) -> None:

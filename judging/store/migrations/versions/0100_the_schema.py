@@ -163,6 +163,21 @@ def upgrade() -> None:
             "guideline_version", sa.Integer(), nullable=True, comment="what people must have read; empty: the newest"
         ),
         sa.Column("due_at", sa.BigInteger(), nullable=True, comment="when it is wanted"),
+        sa.Column(
+            "gold",
+            sa.Text(),
+            nullable=True,
+            comment="whose labels are the right answers of practice; empty: the adjudicated, the author's",
+        ),
+        sa.Column(
+            "after_key",
+            sa.Integer(),
+            nullable=True,
+            comment="the practice queue that a person must have passed; empty: none",
+        ),
+        sa.Column(
+            "pass_mark", sa.Integer(), nullable=True, comment="percent of the points of practice that open the queue"
+        ),
         sa.Column("closed_at", sa.BigInteger(), nullable=True, comment="nothing is handed out since; empty while open"),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
         sa.PrimaryKeyConstraint("queue_key", name=op.f("pk_queue")),
