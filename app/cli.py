@@ -360,6 +360,31 @@ def corpus_build(sources: tuple[str, ...], url: str, format_: str | None, as_jso
     sys.exit(corpora.build(sources, url, format=format_, as_json=as_json, **options))
 
 
+@corpus.command("check", epilog="Example: tracejury corpus check s3://team/agents")
+@click.argument("url")
+@WORKERS
+@JSON
+def corpus_check(url: str, as_json: bool, **options: Any) -> None:
+    """Judge every trace of the corpus with the offline checks.
+
+    What these checks judged before is not judged again.
+    """
+    from tracejury.app.commands import corpora
+
+    sys.exit(corpora.check(url, as_json=as_json, **options))
+
+
+@corpus.command("summary", epilog="Example: tracejury corpus summary s3://team/agents --by tool")
+@click.argument("url")
+@click.option("--by", type=click.Choice(["agent", "model", "tool", "day"]), default=None, help="Only this table.")
+@JSON
+def corpus_summary(url: str, by: str | None, as_json: bool) -> None:
+    """Show what the checks found, by agent, model, tool and day."""
+    from tracejury.app.commands import corpora
+
+    sys.exit(corpora.summary(url, by=by, as_json=as_json))
+
+
 @main.command(epilog="Example: tracejury backup study.db")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @HOME

@@ -71,7 +71,7 @@ def test_planning_is_pure() -> None:
 
 FLOORS = (
     "agreement", "planning", "records", "taxonomy", "judges", "checks", "store", "runs", "queues", "labels", "matching",
-    "juries", "adjudication", "reports",
+    "juries", "adjudication", "reports", "corpus",
 )  # fmt: skip
 """The subjects of `judging` from the ground up: each knows those before it. `wiring` and `integrity` know them all."""
 

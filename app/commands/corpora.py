@@ -54,6 +54,47 @@ def build(
     return 1 if built.rejected else 0
 
 
+def check(url: str, *, engine: Engine, workers: int | None, scheduler: str | None, as_json: bool) -> int:
+    """Judge the corpus at `url` offline. Exit code 0, or 1 when a check broke on a trace."""
+    from tracejury.judging.corpus import checking
+
+    show, close = progress_bar("judging", " partitions")
+    with _named_errors():
+        checked = checking.check(url, workers=_workers(engine, workers, scheduler), progress=show)
+    close()
+    if as_json:
+        print_json(asdict(checked))
+    else:
+        click.echo(
+            f"{counted(checked.traces, 'trace')} of {counted(checked.partitions, 'partition')} judged, "
+            f"{counted(checked.known_partitions, 'partition')} judged before; {counted(checked.findings, 'finding')}, "
+            f"{counted(checked.failed, 'failed cell')}"
+        )
+    return 1 if checked.failed else 0
+
+
+def summary(url: str, *, by: str | None, as_json: bool) -> int:
+    """Print the findings of the corpus by agent, model, tool and day, or by one of them."""
+    from tracejury.judging.corpus.summary import FACETS, facet_table, totals
+
+    with _named_errors():
+        whole = totals(url)
+        frames = {name: facet_table(url, name) for name in FACETS if by in (None, name)}
+    if as_json:
+        print_json({"totals": whole, **{name: frame.to_dict("records") for name, frame in frames.items()}})
+        return 0
+    click.echo(
+        f"{counted(whole['traces'], 'trace')}, {whole['judged']:,} judged, {whole['with_findings']:,} with findings; "
+        f"{counted(whole['spans'], 'span')}, {counted(whole['findings'], 'finding')}, "
+        f"{counted(whole['rejected'], 'rejected input')}"
+    )
+    for frame in frames.values():
+        click.echo("\n" + (frame.head(20).to_string(index=False) if len(frame) else "no rows"))
+        if len(frame) > 20:
+            click.echo(f"... and {len(frame) - 20:,} more rows: --json prints all")
+    return 0
+
+
 def _workers(engine: Engine, count: int | None, scheduler: str | None) -> Workers:
     if scheduler is not None and engine != "dask":
         raise click.UsageError("--scheduler needs the engine that it belongs to. Try: --engine dask")

@@ -102,7 +102,7 @@ def _nothing_to_read(workspace: Workspace, chosen: Sequence[str] | None) -> list
 def _without(workspace: Workspace, chosen: Sequence[str] | None, refused: Sequence[str]) -> list[str]:
     """The traces to judge without those refused. Ends the command when none is left."""
     with read_transaction(workspace.engine) as connection:
-        left = [trace_id for trace_id in chosen or trace_ids(connection) if trace_id not in refused]
+        left = [trace_id for trace_id in chosen or trace_ids(connection, with_steps=True) if trace_id not in refused]
     if not left:
         raise click.ClickException("no trace is left to judge: each holds nothing to read. Try: --even-if-empty")
     return left

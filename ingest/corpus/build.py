@@ -50,7 +50,7 @@ def build(
     corpus = open_corpus(url)
     listed = list(_units(sources))
     corpus.keep_settings(_settings(reading))
-    with corpus.building():
+    with corpus.held_for("build"):
         records = corpus.records()
         number = max((record.build for record in records), default=0) + 1
         known = _known(corpus, records)

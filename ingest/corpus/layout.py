@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 import pyarrow as pa
@@ -30,7 +30,7 @@ VERSION = 1
 """Of tables and records: a corpus of another version is refused."""
 NO_DATE = "none"
 PARTITIONING = ds.partitioning(pa.schema([("date", pa.string()), ("source", pa.string())]), flavor="hive")
-_NAME, _RECORDS, _LOCK = "tracejury corpus", "_records", "_building.json"
+_NAME, _RECORDS, _LOCK = "tracejury corpus", "_records", "_writing.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,8 @@ class Record:
     """One partition that is whole. `build` and `number` give its place in the order of reading.
 
     `files` are paths below the corpus by table; `waiting` are ids of traces of which only log records are here.
-    `generation` grows when rows of the partition moved to another one.
+    `generation` grows when rows of the partition moved to another one; `checked` is the version of the offline checks
+    whose findings are among the files.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Record:
     rows: Mapping[str, int]
     waiting: Sequence[str] = ()
     generation: int = 0
+    checked: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +74,19 @@ class Corpus:
         made = [Record(**orjson.loads(body)) for body in bodies.values()]
         return sorted(made, key=lambda record: (record.build, record.number))
 
-    def dataset(self, table: str, records: Iterable[Record] | None = None) -> ds.Dataset:
-        """Open a table as a pyarrow data set, with the columns `date` and `source` added."""
+    def dataset(
+        self, table: str, records: Iterable[Record] | None = None, *, schema: pa.Schema | None = None
+    ) -> ds.Dataset:
+        """Open a table as a pyarrow data set, with the columns `date` and `source` added.
+
+        `schema` is needed for tables that other layers write.
+        """
         known = self.records() if records is None else records
         files = [self.path(file) for record in known for file in record.files.get(table, ())]
-        schema = pa.schema([*SCHEMAS[table], *PARTITIONING.schema])
+        columns = pa.schema([*(SCHEMAS[table] if schema is None else schema), *PARTITIONING.schema])
         if not files:
-            return ds.dataset(schema.empty_table())
-        return ds.dataset(files, schema=schema, filesystem=self.fs, format="parquet", partitioning=PARTITIONING)
+            return ds.dataset(columns.empty_table())
+        return ds.dataset(files, schema=columns, filesystem=self.fs, format="parquet", partitioning=PARTITIONING)
 
     def write_table(self, file: str, table: pa.Table) -> None:
         """Write one Parquet file (zstd), its folder made where needed."""
@@ -116,32 +123,34 @@ class Corpus:
     def require_whole(self) -> None:
         """Raise `IngestError` where there is no corpus, or where a build is under way or was cut off."""
         self.settings()
-        if self.fs.exists(self.path(_LOCK)):
+        if self._holder().get("work") == "build":
             raise IngestError(
                 f"a build of {self.url} is under way or was cut off",
                 remedy="wait for it, or run `tracejury corpus build` again: it goes on where the other ended",
             )
 
     @contextmanager
-    def building(self) -> Iterator[None]:
-        """Hold the corpus for one build. What a killed build left is held until the next one ends.
+    def held_for(self, work: Literal["build", "check"]) -> Iterator[None]:
+        """Hold the corpus for one writer. What a killed build left is held until the next build ends.
 
-        Raises `IngestError` where another build holds it.
+        Raises `IngestError` where another process writes it.
         """
-        self._take_lock()
+        self._take_lock(work)
         yield
         self.fs.rm_file(self.path(_LOCK))
 
-    def _take_lock(self) -> None:
+    def _holder(self) -> dict[str, Any]:
         path = self.path(_LOCK)
-        if self.fs.exists(path):
-            holder = orjson.loads(self.fs.cat_file(path))
-            if holder["host"] != socket.gethostname() or _is_running(holder["process"]):
-                raise IngestError(
-                    f"process {holder['process']} on {holder['host']} builds {self.url}",
-                    remedy=f"wait for it; if it was killed, delete {_LOCK} there and run this again",
-                )
-        holder = {"host": socket.gethostname(), "process": os.getpid(), "since": time.time_ns() // 1000}
+        return dict(orjson.loads(self.fs.cat_file(path))) if self.fs.exists(path) else {}
+
+    def _take_lock(self, work: str) -> None:
+        holder = self._holder()
+        if holder and not _is_gone(holder):
+            raise IngestError(
+                f"process {holder['process']} on {holder['host']} writes {self.url}",
+                remedy=f"wait for it; if it was killed, delete {_LOCK} there and run this again",
+            )
+        holder = {"host": socket.gethostname(), "process": os.getpid(), "since": time.time_ns() // 1000, "work": work}
         self._write_json(_LOCK, holder)
 
     def remove_unnamed(self, tables: Iterable[str]) -> None:
@@ -191,8 +200,8 @@ def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> 
     for table, paths in record.files.items():
         files[table] = []
         for path in paths:
-            kept = _read(corpus, path, table)
-            if "trace_id" in SCHEMAS[table].names:
+            kept = _read(corpus, path)
+            if "trace_id" in kept.column_names:
                 kept = kept.filter(pa.compute.invert(pa.compute.is_in(kept["trace_id"], gone)))
             new = path.replace(f"/part-{record.generation}-", f"/part-{generation}-")
             if kept.num_rows:
@@ -206,16 +215,19 @@ def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> 
             corpus.fs.rm_file(corpus.path(path))
 
 
-def _read(corpus: Corpus, path: str, table: str) -> pa.Table:
+def _read(corpus: Corpus, path: str) -> pa.Table:
     with corpus.fs.open(corpus.path(path), "rb") as opened:
-        return pq.read_table(opened, schema=SCHEMAS[table], partitioning=None)
+        return pq.read_table(opened, partitioning=None)
 
 
-def _is_running(process: int) -> bool:
+def _is_gone(holder: Mapping[str, Any]) -> bool:
+    """Whether the process that held the corpus ended, or is this one: what it began is over."""
+    if holder["host"] != socket.gethostname() or holder["process"] == os.getpid():
+        return bool(holder["host"] == socket.gethostname())
     try:
-        os.kill(process, 0)
+        os.kill(holder["process"], 0)
     except ProcessLookupError:
-        return False
-    except PermissionError:
         return True
-    return True
+    except PermissionError:
+        return False
+    return False

@@ -66,7 +66,7 @@ def judge_all(
     for number, (trace_id, missing) in enumerate(work.items()):
         with read_transaction(engine) as connection:
             trace = load(connection, trace_id, with_logs=False)
-        verdicts = _verdicts(trace, missing)
+        verdicts = verdicts_of(trace, missing)
         assert run_key is not None
         with write_transaction(engine) as connection:
             _keep(connection, run_key, verdicts, versions)
@@ -90,8 +90,8 @@ def judge_all(
     }
 
 
-def _verdicts(trace: Trace, wanted: Sequence[Dimension]) -> list[Verdict | Failure]:
-    """The verdicts of the wanted dimensions; a check that breaks on a trace is a failure of them, never a score."""
+def verdicts_of(trace: Trace, wanted: Sequence[Dimension]) -> list[Verdict | Failure]:
+    """Give the verdicts of the wanted dimensions; a check that breaks on a trace is a failure, never a score."""
     try:
         return [verdict for verdict in judge_offline(trace, render_trace(trace)) if verdict.rubric in wanted]
     except Exception as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner, Result
-from tests.ingest.corpora import otlp_file
+from tests.ingest.corpora import SAMPLES, otlp_file
 
 from tracejury.app.cli import main
 
@@ -38,3 +38,15 @@ def test_build_names_what_it_cannot_open(tmp_path: Path) -> None:
     assert "nowhere" in told
     assert "Try: check the path" in told
     assert "--engine dask" in run("build", tmp_path, "--out", tmp_path, "--scheduler", "tcp://x", code=2).output
+
+
+def test_check_and_summary_name_what_they_count(tmp_path: Path) -> None:
+    url = tmp_path / "corpus"
+    run("build", SAMPLES / "trail", "--out", url, "--workers", 1)
+    checked = answer("check", url, "--workers", 1)
+    assert checked["traces"] > 0
+    assert checked["findings"] == answer("summary", url)["totals"]["findings"]
+    told = run("summary", url, "--by", "model").output
+    assert f"{checked['traces']:,} judged" in told
+    assert "traces_with_findings" in told
+    assert "there is no corpus at" in run("check", tmp_path, code=1).output

@@ -1,0 +1,173 @@
+"""The offline checks on every trace of a corpus: what `judge --model checks` would store of the same traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tracejury.ingest.corpus.engine import Workers
+from tracejury.ingest.corpus.layout import Record, open_corpus
+from tracejury.ingest.corpus.reading import parts_of, traces_of
+from tracejury.ingest.gaps import NOTHING_TO_READ
+from tracejury.ingest.trace import Span, Trace
+from tracejury.judging.checks import checks_version
+from tracejury.judging.records import DIMENSIONS, FAILED_STATES, Failure, Finding, Verdict
+from tracejury.judging.runs.offline import verdicts_of
+
+Progress = Callable[[int, int], None]
+Row = dict[str, Any]
+_TEXT = pa.string()
+FINDINGS = pa.schema(
+    [
+        ("trace_id", _TEXT), ("dimension", _TEXT), ("position", pa.int32()), ("check_name", _TEXT),
+        ("category", _TEXT), ("impact", _TEXT), ("description", _TEXT), ("evidence", _TEXT),
+        ("evidence_place", _TEXT), ("evidence_span_id", _TEXT),
+        ("citations", pa.list_(pa.struct([("cite", _TEXT), ("span_id", _TEXT)]))),
+        ("agent", _TEXT), ("model", _TEXT), ("tool", _TEXT),
+    ]
+)  # fmt: skip
+"""A row a finding; agent, model and tool are those of the first span that it cites, empty where that has none.
+
+The tool of a model's span is the first that its answer calls.
+"""
+SCORES = pa.schema(
+    [
+        ("trace_id", _TEXT), ("dimension", _TEXT), ("state", _TEXT), ("score", pa.int8()), ("rationale", _TEXT),
+        ("reason", _TEXT),
+    ]
+)  # fmt: skip
+"""A row a trace and dimension; `score` is empty where the dimension does not apply or the checks failed."""
+SCHEMAS = {"findings": FINDINGS, "scores": SCORES}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What a check did: partitions judged now and before, traces judged, findings, and cells that failed."""
+
+    partitions: int
+    known_partitions: int
+    traces: int
+    findings: int
+    failed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckJob:
+    """A partition to be judged."""
+
+    url: str
+    record: Record
+
+
+def check(url: str, *, workers: Workers | None = None, progress: Progress | None = None) -> Checked:
+    """Judge every trace of the corpus offline into `findings` and `scores`; partitions judged by these checks stay.
+
+    Traces that leave nothing to judge are left out as `judge` leaves them out. Cut off and started again, it goes on.
+    Raises `IngestError` where there is no whole corpus.
+    """
+    corpus = open_corpus(url)
+    corpus.require_whole()
+    with corpus.held_for("check"):
+        records = corpus.records()
+        version = checks_version()
+        jobs = [CheckJob(url=url, record=record) for record in records if record.checked != version]
+        rows = []
+        for counts in (workers or Workers()).each(check_partition, jobs):
+            rows.append(counts)
+            if progress is not None:
+                progress(len(rows), len(jobs))
+        corpus.remove_unnamed(SCHEMAS)
+    traces, findings, failed = (sum(counts[place] for counts in rows) for place in range(3))
+    known = len(records) - len(jobs)
+    return Checked(partitions=len(jobs), known_partitions=known, traces=traces, findings=findings, failed=failed)
+
+
+def check_partition(job: CheckJob) -> tuple[int, int, int]:
+    """Judge the traces of a partition and commit it: traces, findings, failed cells."""
+    corpus, version = open_corpus(job.url), checks_version()
+    files: dict[str, list[str]] = {"findings": [], "scores": []}
+    counts = (0, 0, 0)
+    for part in parts_of(job.record):
+        tables, some = _judged(traces_of(corpus, part))
+        counts = (counts[0] + some[0], counts[1] + some[1], counts[2] + some[2])
+        for name, table in tables.items():
+            if table.num_rows:
+                files[name].append(_file(part.files["traces"][0], name, version))
+                corpus.write_table(files[name][-1], table)
+    rows = {**job.record.rows, "findings": counts[1]}
+    corpus.commit(replace(job.record, files={**job.record.files, **files}, rows=rows, checked=version))
+    return counts
+
+
+def _file(traces_file: str, table: str, version: str) -> str:
+    """Beside the part's traces, named by the version: what another version of the checks wrote is not overwritten."""
+    return f"{table}/{traces_file.partition('/')[2].removesuffix('.parquet')}-{version}.parquet"
+
+
+def _judged(traces: Iterable[Trace]) -> tuple[dict[str, pa.Table], tuple[int, int, int]]:
+    findings: list[Row] = []
+    scores: list[Row] = []
+    count = 0
+    for trace in filter(is_judged, traces):
+        count += 1
+        for outcome in verdicts_of(trace, DIMENSIONS):
+            scores.append(_score_row(outcome))
+            findings += _finding_rows(trace, outcome)
+    failed = sum(row["state"] in FAILED_STATES for row in scores)
+    tables = {"findings": _table(findings, FINDINGS), "scores": _table(scores, SCORES)}
+    return tables, (count, len(findings), failed)
+
+
+def is_judged(trace: Trace) -> bool:
+    """Whether `judge` would judge the trace: a step of it is recorded, and something of it can be read."""
+    codes = {warning.partition(":")[0] for warning in trace.warnings}
+    return NOTHING_TO_READ not in codes and not (len(trace.spans) == 1 and "no_trace" in codes)
+
+
+def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=schema)
+
+
+def _score_row(outcome: Verdict | Failure) -> Row:
+    score, rationale = (outcome.score, outcome.rationale) if isinstance(outcome, Verdict) else (None, None)
+    return {
+        "trace_id": outcome.trace_id,
+        "dimension": outcome.rubric,
+        "state": outcome.state,
+        "score": score,
+        "rationale": rationale,
+        "reason": outcome.reason,
+    }
+
+
+def _finding_rows(trace: Trace, outcome: Verdict | Failure) -> Iterator[Row]:
+    if isinstance(outcome, Failure):
+        return
+    spans = {span.span_id: span for span in trace.spans}
+    for position, finding in enumerate(outcome.findings):
+        yield {
+            "trace_id": trace.trace_id,
+            "dimension": outcome.rubric,
+            "position": position,
+            "check_name": finding.check,
+            "citations": [asdict(citation) for citation in finding.citations],
+            **{name: getattr(finding, name) for name in FINDINGS.names[4:10]},
+            **_place(trace, finding, spans),
+        }
+
+
+def _place(trace: Trace, finding: Finding, spans: dict[str, Span]) -> Row:
+    """Agent, model and tool of the first span that the finding cites."""
+    cited = next((spans[c.span_id] for c in finding.citations if c.span_id in spans), None)
+    if cited is None:
+        return {"agent": None, "model": None, "tool": None}
+    return {"agent": cited.agent, "model": cited.model, "tool": cited.tool_name or _called(trace, cited)}
+
+
+def _called(trace: Trace, span: Span) -> str | None:
+    """The first tool that the span's answer calls."""
+    calls = (call for position in span.output_messages for call in trace.messages[position].tool_calls)
+    return next((call.name for call in calls if call.name), None)
