@@ -20,6 +20,7 @@ from plotly.subplots import make_subplots
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.frames import DIMENSION_ORDER, IMPACTS, KINDS, in_order
 from tracejury.judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
+from tracejury.judging.agreement.metric import Best, Metric
 from tracejury.judging.agreement.reliability import RELIABLE, TENTATIVE
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.records import DIMENSIONS
@@ -42,6 +43,7 @@ MATCH_COLORS: Final = {
 LANES_HEIGHT = 170  # pixels, of the timeline of both sides
 WHOSE: Final = ["judge_model", "dimension", "split"]
 """Of which judge a mark is: the first of its `customdata`."""
+BEST: Final[dict[Best, str]] = {"high": "higher is better", "low": "lower is better", "zero": "0 is best"}
 CEILING: Final = "between people"
 """Last of the `customdata` of a mark of what people reach."""
 FAINT = 0.45  # opacity of a figure with too few units
@@ -75,14 +77,16 @@ DARK: Final = Scale("#171613", "#262D35", BLUE, SKY)
 GRID = "rgba(138,143,152,0.25)"
 
 
-def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
+def forest(figures: pd.DataFrame, *, title: str, metric: Metric | None = None) -> go.Figure:
     """One row a judge: estimate and 95 % interval, hollow where n < 10; undefined ones are named; each can be clicked.
+
+    `metric` gives the ends of the axis, which way is good, and the line of the best value; without it 0 to 1.
 
     `figures`: label, value, low, high, n, reason; optional judge_model, dimension, split (`customdata` begins with
     them); optional ceiling, ceiling_low, ceiling_high: what people reach among themselves on the same dimension, drawn
     as a band behind the row.
     """
-    rows = figures.reset_index(drop=True)
+    rows, limits = figures.reset_index(drop=True), (0.0, 1.0) if metric is None else metric.limits
     rows["row"] = [f"{label}  (n {n:,})" for label, n in zip(rows["label"], rows["n"], strict=True)]
     figure = go.Figure()
     if "ceiling" in rows.columns:
@@ -116,7 +120,10 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
         list(rows["row"]),
         [f"{_shortened(str(label))}  (n {n:,})" for label, n in zip(rows["label"], rows["n"], strict=True)],
     )
-    figure.update_xaxes(title=metric, range=_padded(limits), zeroline=False)
+    figure.update_xaxes(title=title if metric is None else f"{title} ({BEST[metric.best]})", range=_padded(limits),
+                        zeroline=False)  # fmt: skip
+    if metric is not None and metric.aim is not None:
+        figure.add_vline(x=metric.aim, line={"color": GREY, "width": 1, "dash": "dot"})
     return _finished(figure, height=HEAD + ROW * max(len(rows), 2), legend=len(figure.data) > 1)
 
 

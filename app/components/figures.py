@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.metric import Metric
 from tracejury.judging.agreement.reasons import FLAT
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.agreement.tables import METRICS
@@ -108,16 +109,22 @@ _PLAIN = {
 }
 
 
-def definition(metric: str) -> str:
+_BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+def metric_of(name: str) -> Metric:
+    """The record of a metric. Raises KeyError for a name that is none."""
+    return _BY_NAME[name]
+
+
+def definition(name: str) -> str:
     """The metric's definition in its own words, else with its source as its docstring has it; empty for no metric."""
-    for known in METRICS:
-        if known.name == metric and known.words is not None:
-            return known.words
-        if known.name == metric:
-            lines = (known.function.__doc__ or "").split("\n\n")
-            text = re.sub(r"\s+", " ", " ".join(lines[:2])).strip().replace("`", "")
-            return _in_plain_words(_FOR_PROGRAMMERS.sub("", text))
-    return ""
+    metric = _BY_NAME.get(name)
+    if metric is None or metric.words is not None:
+        return "" if metric is None else str(metric.words)
+    lines = (metric.function.__doc__ or "").split("\n\n")
+    text = re.sub(r"\s+", " ", " ".join(lines[:2])).strip().replace("`", "")
+    return _in_plain_words(_FOR_PROGRAMMERS.sub("", text))
 
 
 def _in_plain_words(text: str) -> str:
@@ -129,7 +136,7 @@ def _in_plain_words(text: str) -> str:
 
 def title_of(metric: str) -> str:
     """The metric's title; the name itself when it is none."""
-    return _PLAIN.get(metric) or next((known.title for known in METRICS if known.name == metric), metric)
+    return _PLAIN.get(metric) or (_BY_NAME[metric].title if metric in _BY_NAME else metric)
 
 
 def with_labels(frame: pd.DataFrame) -> pd.DataFrame:

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from tracejury.app.components.figures import title_of, with_labels
+from tracejury.app.components.figures import metric_of, title_of, with_labels
 from tracejury.judging.agreement import ceiling, errors, reasons, scores
+from tracejury.judging.agreement.metric import Metric
 from tracejury.judging.agreement.raters import long_ceiling
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.records import DIMENSIONS
 
-ERROR_METRICS = ("precision", "recall", "f1", "f2", "accuracy")
+ERROR_METRICS = errors.RATES
 SCORE_METRICS = tuple(metric.name for metric in scores.SCORE_METRICS)
-SIGNED = {"pearson", "spearman", "bias", "quadratic_kappa", "ac1", "ac2", "pair_alpha", "alpha_interval"}
 
 
 class Figure(NamedTuple):
@@ -24,6 +24,11 @@ class Figure(NamedTuple):
     name: str
     title: str
     kind: str
+
+    @property
+    def metric(self) -> Metric:
+        """Return the record of what is shown."""
+        return metric_of(self.name.partition(".")[2])
 
 
 FIGURES = (
@@ -58,7 +63,7 @@ def figure_rows(found: Inputs, figure: Figure, *, beside_people: bool = True) ->
         rows = with_labels(found.figures_of_scores)
         kept = rows["metric"] == metric
     else:
-        rates = found.error_figures if beside_people else errors.error_figures(found.error_rates).assign(**_NO_CEILING)
+        rates = found.error_figures if beside_people else found.rate_figures.assign(**_NO_CEILING)
         rows = with_labels(rates)
         kept = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
     rows = split_labels(rows[kept])
@@ -131,7 +136,7 @@ def every_figure(found: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
 
     `beside_people` as in `figure_rows`: whether people's own rates of errors are among them.
     """
-    caught = errors.error_figures(found.error_rates)
+    caught = found.rate_figures
     caught = caught[caught["impact"] == "all"].drop(columns="impact")
     between = _between_people(found) if beside_people else caught.head(0)
     scored = long_ceiling(found.human_ceiling[found.human_ceiling["n"] > 0])

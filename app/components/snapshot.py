@@ -14,7 +14,7 @@ import pandas as pd
 
 from tracejury.app.components import charts
 from tracejury.app.components.figures import with_labels
-from tracejury.app.components.judges import FIGURES, SIGNED, figure_rows, has_rows
+from tracejury.app.components.judges import FIGURES, figure_rows, has_rows
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement import scores
 from tracejury.judging.agreement.tables import Inputs, Table
@@ -77,10 +77,9 @@ def _without_ground(figure: Any) -> None:
 
 def _figures(inputs: Inputs) -> list[tuple[str, Any]]:
     made = [
-        (figure.title, charts.forest(figure_rows(inputs, figure), metric=figure.title, limits=(lowest, 1)))
+        (figure.title, charts.forest(figure_rows(inputs, figure), title=figure.title, metric=figure.metric))
         for figure in FIGURES
         if figure.name in SHOWN_FIGURES and has_rows(inputs, figure)
-        for lowest in [-1 if figure.name.partition(".")[2] in SIGNED else 0]
     ]
     suite = inputs.suite.assign(label=inputs.suite["judge_model"])
     if int(suite["n"].sum()):

@@ -108,7 +108,7 @@ def _rates_card(known: _Known) -> None:
     rows = rate_rows(known.runs, is_judged=kind == KINDS[1])
     paint("benchmark")
     event = st.plotly_chart(
-        charts.forest(rows, metric="success rate"), key="chart-benchmark", config=CONFIG, on_select="rerun",
+        charts.forest(rows, title="success rate"), key="chart-benchmark", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Success by capability and model",
     )  # fmt: skip
     point = chosen_point(event)

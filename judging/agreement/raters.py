@@ -22,17 +22,14 @@ from tracejury.judging.agreement.reliability import (
 )
 from tracejury.judging.agreement.scores import (
     POINTS,
+    SCORE_METRICS,
     ac1,
     ac2,
     bucketed,
     exact,
-    nmae,
     off_by_one,
     pair_alpha,
-    pearson,
     quadratic_kappa,
-    spearman,
-    two_point,
 )
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
@@ -47,17 +44,9 @@ PAIR_METRICS: Final[dict[str, TableFunction]] = {
     "alpha": pair_alpha,
 }
 CEILING_METRICS: Final[dict[str, TableFunction]] = {
-    "exact": exact,
-    "off_by_one": off_by_one,
-    "bucketed": bucketed,
-    "two_point": two_point,
-    "pearson": pearson,
-    "spearman": spearman,
-    "nmae": nmae,
-    "quadratic_kappa": quadratic_kappa,
-    "ac1": ac1,
-    "ac2": ac2,
+    metric.name: metric.function for metric in SCORE_METRICS if metric.has_ceiling and metric.function is not pair_alpha
 }
+"""Those of pairs of people; Krippendorff's alpha is over all raters of a unit."""
 
 Alignment = Literal["accuracy", "rmse"]
 EPSILON: Final = 0.2

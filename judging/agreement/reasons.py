@@ -110,17 +110,16 @@ def always(reason: Reason) -> Why:
     return lambda row, name: reason
 
 
+def recorded(long: pd.DataFrame, on: Sequence[str]) -> Why:
+    """The reasons of a long table (one metric a row: the columns `on`, metric, reason), for its wide form."""
+    keys = long[[*on, "metric"]].itertuples(index=False, name=None)
+    known = dict(zip(keys, long["reason"], strict=True))
+    return lambda row, name: str(known[(*(row[column] for column in on), name)])
+
+
 def already(row: Mapping[str, Any], name: str) -> str:
     """The reason that the row has, else that of its n."""
     return str(row["reason"]) if isinstance(row["reason"], str) else of_score(row, name)
-
-
-def of_rate(row: Mapping[str, Any], name: str) -> str:
-    """Of `errors.error_table`."""
-    if sum(int(row[count]) for count in errors.COUNTS) == 0 and row.get("not_matched"):
-        return errors.NOT_MATCHED
-    rate: errors.Rate = next(rate for rate in errors.RATES if rate == name)
-    return errors.rate_reason(rate, *(int(row[count]) for count in errors.COUNTS)) or "no negatives"
 
 
 def of_coverage(reason: Reason) -> Why:

@@ -25,6 +25,7 @@ from tracejury.judging.agreement.intervals import (
     divide,
     wilson_bounds,
 )
+from tracejury.judging.agreement.metric import Metric
 
 POINTS: Final = 4
 """Scores are 0, 1, 2, 3; every weighted statistic is given this whole scale, used or not."""
@@ -102,6 +103,14 @@ def nmae(table: NDArray[np.generic]) -> Floats:
     Edge: NaN without pairs.
     """
     return divide(_weighted_sum(table, _bucket_gap()), 2 * _total(table))
+
+
+def mae(table: NDArray[np.generic]) -> Floats:
+    """Mean absolute difference of the two scores, in points from 0 to 3; 0 is best.
+
+    Source: Willmott and Matsuura 2005. Shapes: table (..., 4, 4); returns (...). Edge: NaN without pairs.
+    """
+    return divide(_weighted_sum(table, _gap()), _total(table))
 
 
 def bias(table: NDArray[np.generic]) -> Floats:
@@ -204,30 +213,43 @@ def pair_alpha(table: NDArray[np.generic]) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreMetric:
-    """One figure of a judge's scores: how it is computed and what makes it undefined."""
+class ScoreMetric(Metric):
+    """A metric of a judge's scores: a function of tables of scores (..., 4, 4)."""
 
-    name: str
-    title: str
     function: Callable[[NDArray[np.generic]], Floats]
+    table: str = "score_figures"
+    column: str = "value"
+    has_ceiling: bool = True
     hits: bool = False
     """A share of traces: a failed judgement can count as a miss, and Wilson gives its interval."""
 
 
+_SIGNED: Final = (-1.0, 1.0)
 SCORE_METRICS: Final = (
-    ScoreMetric(name="exact", title="Exact accuracy", function=exact, hits=True),
-    ScoreMetric(name="off_by_one", title="Off-by-one accuracy", function=off_by_one, hits=True),
-    ScoreMetric(name="bucketed", title="Bucketed 3-point accuracy", function=bucketed, hits=True),
-    ScoreMetric(name="two_point", title="2-point accuracy", function=two_point, hits=True),
-    ScoreMetric(name="pearson", title="Pearson r", function=pearson),
-    ScoreMetric(name="spearman", title="Spearman rho", function=spearman),
-    ScoreMetric(name="nmae", title="NMAE of buckets", function=nmae),
-    ScoreMetric(name="bias", title="Mean bias, judge minus reference", function=bias),
-    ScoreMetric(name="quadratic_kappa", title="Quadratic weighted kappa", function=quadratic_kappa),
-    ScoreMetric(name="ac1", title="Gwet's AC1", function=ac1),
-    ScoreMetric(name="ac2", title="Gwet's AC2, quadratic", function=ac2),
-    ScoreMetric(name="pair_alpha", title="Krippendorff's alpha of judge and reference, interval", function=pair_alpha),
-)
+    ScoreMetric(name="exact", title="Exact accuracy", function=exact, best="high", hits=True),
+    ScoreMetric(name="off_by_one", title="Off-by-one accuracy", function=off_by_one, best="high", hits=True),
+    ScoreMetric(name="bucketed", title="Bucketed 3-point accuracy", function=bucketed, best="high", hits=True),
+    ScoreMetric(name="two_point", title="2-point accuracy", function=two_point, best="high", hits=True),
+    ScoreMetric(name="pearson", title="Pearson r", function=pearson, best="high", limits=_SIGNED),
+    ScoreMetric(name="spearman", title="Spearman rho", function=spearman, best="high", limits=_SIGNED),
+    ScoreMetric(name="nmae", title="NMAE of buckets", function=nmae, best="low"),
+    ScoreMetric(name="mae", title="Mean absolute error, points", function=mae, best="low", limits=(0.0, 3.0)),
+    ScoreMetric(
+        name="bias", title="Mean bias, judge minus reference", function=bias, best="zero", limits=(-3.0, 3.0),
+        has_ceiling=False,
+    ),
+    ScoreMetric(
+        name="quadratic_kappa", title="Quadratic weighted kappa", function=quadratic_kappa, best="high", limits=_SIGNED
+    ),
+    ScoreMetric(name="ac1", title="Gwet's AC1", function=ac1, best="high", limits=_SIGNED),
+    ScoreMetric(name="ac2", title="Gwet's AC2, quadratic", function=ac2, best="high", limits=_SIGNED),
+    ScoreMetric(
+        name="pair_alpha", title="Krippendorff's alpha of judge and reference, interval", function=pair_alpha,
+        best="high", limits=_SIGNED,
+    ),
+)  # fmt: skip
+"""Every metric of scores. One more is a function and a record here: its columns, its chart with direction and limits,
+its human ceiling, reason and help follow. People's bias is 0: each pair of them counts in both directions."""
 
 
 def agreement_weights(name: Weights, size: int) -> Floats:

@@ -6,6 +6,7 @@ To add a table: one function from `Inputs` to a frame, one line in `TABLES`. A m
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Final, Literal
 
 import pandas as pd
@@ -29,6 +30,7 @@ from tracejury.judging.agreement import (
 )
 from tracejury.judging.agreement.frames import Impact, Kind, Missing
 from tracejury.judging.agreement.intervals import DRAWS, SEED, Method
+from tracejury.judging.agreement.metric import Best, Metric
 from tracejury.judging.agreement.rounding import half_up, percent
 
 InputName = Literal[
@@ -143,6 +145,11 @@ class Inputs:
         )
 
     @cached_property
+    def rate_figures(self) -> pd.DataFrame:
+        """`errors.error_figures` of the error rates: the long form with each rate's own n and reason."""
+        return errors.error_figures(self.error_rates)
+
+    @cached_property
     def coverage(self) -> pd.DataFrame:
         """`errors.coverage_table` of the error pairs."""
         return errors.coverage_of(self.error_rates)
@@ -197,7 +204,7 @@ class Inputs:
 
         A judge of no dimension (one that lists all errors) stands beside the recall of `any`.
         """
-        figures = errors.error_figures(self.error_rates)
+        figures = self.rate_figures
         among_people = figures["dimension"].where(figures["dimension"].isin(frames.DIMENSION_ORDER), ceiling.ANY)
         reached = self.error_ceiling.rename(columns={"dimension": "among_people"})
         on = ["among_people", "impact", "split", "kind", "metric"]
@@ -250,22 +257,6 @@ class Table:
         return reasons.explained(table, self.why, bounds=self.bounded, plain=self.unbounded, draws=inputs.draws)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Metric:
-    """A figure of the product: its function (whose docstring defines it) and the table and column that show it.
-
-    `words` define it where the function makes several figures, or a table.
-    """
-
-    name: str
-    title: str
-    function: Callable[..., object]
-    table: str
-    column: str
-    best: Literal["high", "low", "zero"] = "high"
-    words: str | None = None
-
-
 def tables_from_frames(inputs: Inputs, names: Iterable[str] | None = None) -> dict[str, pd.DataFrame]:
     """Every table of `names` (default: each whose inputs are given) as a frame, in the order of `TABLES`.
 
@@ -311,8 +302,12 @@ def _number(value: object) -> float | None:
 
 def _rates(kind: Kind, impact: Impact) -> Callable[[Inputs], pd.DataFrame]:
     def build(inputs: Inputs) -> pd.DataFrame:
-        table = inputs.error_rates
-        return table[(table["kind"] == kind) & (table["impact"] == impact)].reset_index(drop=True)
+        rates, long = (
+            table[(table["kind"] == kind) & (table["impact"] == impact)]
+            for table in (inputs.error_rates, inputs.rate_figures)
+        )
+        why = reasons.recorded(long, list(errors.KEYS))
+        return reasons.explained(rates.reset_index(drop=True), why, draws=inputs.draws)
 
     return build
 
@@ -328,7 +323,12 @@ def _suite(kind: Kind) -> Callable[[Inputs], pd.DataFrame]:
 def _score_columns(*metrics: str) -> Callable[[Inputs], pd.DataFrame]:
     columns = [*scores.KEYS, *scores.LEFT_OUT]
     columns += [f"{metric}{end}" for metric in metrics for end in ("", "_low", "_high")]
-    return lambda inputs: inputs.score_rates[columns]
+
+    def build(inputs: Inputs) -> pd.DataFrame:
+        why = reasons.recorded(inputs.score_figures, list(scores.KEYS))
+        return reasons.explained(inputs.score_rates[columns], why, draws=inputs.draws)
+
+    return build
 
 
 def _grid(inputs: Inputs) -> pd.DataFrame:
@@ -404,7 +404,6 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_rates("caught", "all"),
         interval=_OR_WILSON,
-        why=reasons.of_rate,
     ),
     Table(
         name="table_04_scores",
@@ -413,7 +412,6 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_SCORES,
         build=_score_columns("off_by_one", "bucketed", "pearson", "spearman"),
         interval=_OF_SCORES,
-        why=reasons.of_score,
         digits=3,
     ),
     Table(
@@ -433,7 +431,6 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_rates("localized", "all"),
         interval=_OR_WILSON,
-        why=reasons.of_rate,
     ),
     Table(
         name="table_07_consistency",
@@ -457,7 +454,6 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_SCORES,
         build=_score_columns("bucketed", "pearson", "spearman", "nmae", "pair_alpha"),
         interval=_OF_SCORES,
-        why=reasons.of_score,
         digits=3,
     ),
     Table(
@@ -488,7 +484,6 @@ TABLES: Final[tuple[Table, ...]] = (
             needs=_ERRORS,
             build=_rates(kind, impact),
             interval=_OR_WILSON,
-            why=reasons.of_rate,
         )
         for number, (kind, impact) in enumerate(
             ((kind, impact) for kind in frames.KINDS for impact in frames.IMPACTS[:3]), start=11
@@ -501,7 +496,6 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_SCORES,
         build=_score_columns("bucketed", "two_point", "pearson", "spearman", "nmae"),
         interval=_OF_SCORES,
-        why=reasons.of_score,
         digits=3,
     ),
     Table(
@@ -721,15 +715,13 @@ _RATE_TITLES: Final = {
 }
 
 
-_BEST: Final[dict[str, Literal["low", "zero"]]] = {"nmae": "low", "bias": "zero"}
-
 _DISAGREEMENT: Final = {
     "interval": "two scores disagree by the square of their difference",
     "ordinal": "two scores disagree by the square of their distance in ranks",
     "nominal": "two scores disagree wholly unless they are equal",
 }
 
-_TRAIL_METRICS: Final[tuple[tuple[str, str, Callable[..., object], Literal["high", "zero"]], ...]] = (
+_TRAIL_METRICS: Final[tuple[tuple[str, str, Callable[..., object], Best], ...]] = (
     ("weighted_f1", "TRAIL weighted F1 (official)", trail.weighted_f1, "high"),
     ("location_accuracy", "TRAIL location accuracy (official, recall)", trail.location_accuracy, "high"),
     ("joint_accuracy", "TRAIL joint accuracy (official, recall)", trail.joint_accuracy, "high"),
@@ -750,7 +742,15 @@ _PAIR_WORDS: Final = {
 
 METRICS: Final[tuple[Metric, ...]] = (
     *(
-        Metric(name=rate, title=_RATE_TITLES[rate], function=function, table="error_figures", column="value")
+        Metric(
+            name=rate,
+            title=_RATE_TITLES[rate],
+            function=function,
+            table="error_figures",
+            column="value",
+            best="high",
+            has_ceiling=True,
+        )
         for rate, function in errors.RATE_FUNCTIONS.items()
     ),
     Metric(
@@ -759,6 +759,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=errors.suite_coverage,
         table="table_02_caught_coverage",
         column="coverage",
+        best="high",
     ),
     Metric(
         name="finding_precision",
@@ -766,6 +767,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=findings.finding_table,
         table="findings",
         column="finding_precision",
+        best="high",
         words=(
             "Of a judge's findings that a person reviewed (confirmed a match or gave a verdict), the share that match "
             "a reference error or are a valid new one: (confirmed + valid new errors) / reviewed. Its lowest and "
@@ -779,6 +781,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         table="findings",
         column="unmatched_per_trace",
         best="low",
+        limits=(0.0, inf),
         words="A judge's findings that match no reference error, divided by the traces that it answered.",
     ),
     Metric(
@@ -790,17 +793,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         best="low",
         words="Of the citations in a judge's findings, the share that resolve to no span of the trace.",
     ),
-    *(
-        Metric(
-            name=metric.name,
-            title=metric.title,
-            function=metric.function,
-            table="score_figures",
-            column="value",
-            best=_BEST.get(metric.name, "high"),
-        )
-        for metric in scores.SCORE_METRICS
-    ),
+    *scores.SCORE_METRICS,
     *(
         Metric(
             name=f"alpha_{level}",
@@ -808,6 +801,8 @@ METRICS: Final[tuple[Metric, ...]] = (
             function=reliability.alpha,
             table="table_07_consistency",
             column=f"alpha_{level}",
+            best="high",
+            limits=(-1.0, 1.0),
             words=f"Krippendorff's alpha of a judge's repeats: 1 - observed / expected disagreement, where {gap}.",
         )
         for level, gap in _DISAGREEMENT.items()
@@ -828,6 +823,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=reliability.share_identical,
         table="table_07_consistency",
         column="identical",
+        best="high",
     ),
     Metric(
         name="unscored",
@@ -843,6 +839,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=rationale.consistency_index,
         table="rationale_consistency",
         column="sci",
+        best="high",
         words=(
             "Semantic Consistency Index: mean cosine of every two rationales that a judge's repeats give of a trace, "
             "averaged over traces."
@@ -854,6 +851,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=raters.alternative_annotator_test,
         table="annotator_test",
         column="winning_rate",
+        best="high",
         words=(
             "Of the people, the share beside whom the judge passes the alternative annotator test: it agrees with "
             "the others as often as the person does, or less often by less than epsilon (Calderon, Reichart and Dror "
@@ -866,6 +864,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=raters.alternative_annotator_test,
         table="annotator_test",
         column="average_advantage",
+        best="high",
         words=(
             "Mean over people of the share of traces on which the judge agrees with the others at least as well as the "
             "person left out does, in the alternative annotator test (Calderon, Reichart and Dror 2025)."
@@ -877,6 +876,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=matchers.matcher_agreement,
         table="matcher_agreement",
         column="kappa",
+        best="high",
+        limits=(-1.0, 1.0),
         words=("Cohen's kappa of two people's decisions (confirmed, rejected) on the matches that both decided."),
     ),
     Metric(
@@ -885,6 +886,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=matchers.reviewer_agreement,
         table="reviewer_agreement",
         column="alpha",
+        best="high",
+        limits=(-1.0, 1.0),
         words=(
             "Krippendorff's nominal alpha of people's verdicts (valid new error, false alarm, duplicate) on the "
             "unmatched findings that two or more of them judged."
@@ -896,6 +899,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=majority.vote_table,
         table="majority_votes",
         column="decided",
+        best="high",
         words=(
             "Share of the votes of two people or more, on a score or on an error of a trace, in which more than half "
             "gave the same score or saw the error."
@@ -907,6 +911,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=juries.jury_table,
         table="jury_votes",
         column="unanimous_share",
+        best="high",
         words=(
             "Of a jury's joint verdicts on which two models or more gave a score, the share on which all of them gave "
             "the same; Wilson's interval."
@@ -949,6 +954,7 @@ METRICS: Final[tuple[Metric, ...]] = (
             table="trail_measures",
             column=name,
             best=best,
+            limits=(0.0, inf if name == "predictions_per_error" else 1.0),
             words=_PAIR_WORDS.get(name),
         )
         for name, title, function, best in _TRAIL_METRICS
@@ -959,6 +965,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=trail.trail_correlations,
         table="trail_correlations",
         column="pearson",
+        best="high",
+        limits=(-1.0, 1.0),
         words=(
             "Pearson's r of people's and a judge's scores on one of TRAIL's scales (1 to 5; reliability, security and "
             "so on) over the traces that both scored."

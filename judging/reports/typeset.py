@@ -19,7 +19,7 @@ KEYS: Final = ("judge_model", "dimension", "split", "impact", "kind", "failures"
 WORDS: Final = {
     "judge_model": "judge model", "trace_id": "trace", "error_id": "error", "f1": "F1", "f2": "F2",
     "tp": "TP", "fp": "FP", "fn": "FN", "tn": "TN", "ac1": "AC1", "ac2": "AC2", "nmae": "NMAE", "sci": "SCI",
-    "gsr": "GSR",
+    "mae": "MAE, points", "gsr": "GSR",
     "pearson": "Pearson r",
     "spearman": "Spearman rho", "quadratic_kappa": "quadratic kappa", "alpha_interval": "alpha (interval)",
     "alpha_ordinal": "alpha (ordinal)", "alpha_nominal": "alpha (nominal)", "pair_alpha": "alpha",

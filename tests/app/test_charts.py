@@ -12,8 +12,11 @@ from streamlit.util import AttributeDictionary
 
 from tracejury.app.components import charts
 from tracejury.app.components.drilldown import chosen_point
+from tracejury.app.components.judges import FIGURES
 from tracejury.app.components.rater_charts import FINAL, rater_dots
+from tracejury.judging.agreement import scores
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
+from tracejury.judging.agreement.tables import METRICS
 
 
 def traces(figure: object, name: str) -> object:
@@ -25,7 +28,7 @@ def test_forest_draws_estimates_with_their_intervals_and_names_the_undefined() -
         [("LC", 0.5, 0.4, 0.7, 20, None), ("EE", 0.9, 0.5, 1.0, 4, None), ("PA", None, None, None, 0, "no positives")],
         columns=["label", "value", "low", "high", "n", "reason"],
     ).astype({"value": "float64", "low": "float64", "high": "float64"})
-    figure = charts.forest(figures, metric="Recall")
+    figure = charts.forest(figures, title="Recall")
     judge = traces(figure, "judge, 95 % interval")
     assert list(judge.x) == [0.5]
     np.testing.assert_allclose(judge.error_x.array, [0.2])
@@ -46,7 +49,7 @@ def test_forest_draws_the_human_ceiling_of_each_row() -> None:
             "ceiling_high": [1.0, np.nan],
         }
     )  # fmt: skip
-    figure = charts.forest(figures, metric="AC2")
+    figure = charts.forest(figures, title="AC2")
     assert list(traces(figure, "human ceiling").x) == [0.9]
     assert [v for v in traces(figure, "its 95 % interval").x if v is not None] == [0.8, 1.0]
 
@@ -369,7 +372,7 @@ def test_the_more_a_square_counts_the_farther_it_is_from_the_page_in_both_scheme
 def test_a_long_name_keeps_its_end_on_the_axis_and_is_whole_below_the_pointer() -> None:
     jury = "openai/gpt-4.1-mini + openai/o4-mini + openai/gpt-5-nano · jury majority LC"
     figures = pd.DataFrame([(jury, 0.5, 0.4, 0.7, 20, None)], columns=["label", "value", "low", "high", "n", "reason"])
-    figure = charts.forest(figures, metric="Recall")
+    figure = charts.forest(figures, title="Recall")
     (shown,) = figure.layout.yaxis.ticktext
     assert len(shown) < 50
     assert shown.endswith("jury majority LC  (n 20)")
@@ -512,3 +515,21 @@ def test_a_bar_of_where_errors_start_says_whose_errors_of_which_part_it_counts()
     reference, judge = charts.place_bars(counts, places=10).data
     assert [tuple(row[:2]) for row in reference.customdata] == [("annotator", place) for place in range(10)]
     assert (judge.y[3], judge.customdata[3][2]) == (5, "30% to 40%")
+
+
+@pytest.mark.parametrize("metric", scores.SCORE_METRICS, ids=lambda metric: metric.name)
+def test_a_metric_of_scores_is_offered_and_drawn_as_its_record_says(metric: scores.ScoreMetric) -> None:
+    (offered,) = [figure for figure in FIGURES if figure.name == f"scores.{metric.name}"]
+    assert offered.metric == metric
+    row = {"label": "x LC", "value": 0.5, "low": 0.4, "high": 0.6, "n": 12, "reason": None}
+    drawn = charts.forest(pd.DataFrame([row]), title=offered.title, metric=metric)
+    low, high = drawn.layout.xaxis.range
+    assert low < metric.limits[0] < metric.limits[1] < high
+    words = {"high": "higher is better", "low": "lower is better", "zero": "0 is best"}[metric.best]
+    assert drawn.layout.xaxis.title.text == f"{offered.title} ({words})"
+    assert [line.x0 for line in drawn.layout.shapes] == [metric.aim]
+
+
+def test_an_error_has_its_best_value_at_0_and_an_agreement_at_1() -> None:
+    aims = {metric.name: metric.aim for metric in METRICS}
+    assert [aims[name] for name in ("mae", "nmae", "bias", "ac2", "recall", "unscored")] == [0, 0, 0, 1, 1, 0]

@@ -14,7 +14,6 @@ from tracejury.app.components.figures import FEW_NOTE, definition, greyed, wide_
 from tracejury.app.components.judges import (
     FIGURES,
     PEOPLE,
-    SIGNED,
     TABLE_COLUMNS,
     beside_people,
     every_figure,
@@ -72,8 +71,7 @@ def forest_card(filters: Filters) -> None:
     st.caption(definition(metric))
     late = estimates.pending(filters, "error_ceiling") if figure.kind in {"caught", "localized"} else None
     rows = figure_rows(found, figure, beside_people=late is None)
-    low = -1.0 if metric in SIGNED else 0.0
-    drawn = charts.forest(rows, metric=figure.title, limits=(-3, 3) if metric == "bias" else (low, 1))
+    drawn = charts.forest(rows, title=figure.title, metric=figure.metric)
     event = plot(drawn, key="chart-forest", alt=figure.title)
     point = kept_point(event, key="forest", of=(filters.unpinned(), figure.name), drawn=late is None)
     if point is not None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tracejury.judging.agreement import raters, scores
 from tracejury.judging.agreement.findings import VERDICTS
 from tracejury.judging.agreement.juries import JURY_VOTES
 from tracejury.judging.agreement.tables import (
@@ -267,3 +268,18 @@ def test_importing_the_registry_loads_no_heavy_library() -> None:
     light = f"import sys, tracejury.judging.agreement; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", light], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_metric_of_scores_has_its_columns_its_row_and_its_ceiling_by_its_record() -> None:
+    figures = scores.score_figures(
+        pd.DataFrame([{"trace_id": "a", "dimension": "LC", "reference_score": 1, "judge_score": 3}]), draws=0
+    )
+    names = [metric.name for metric in scores.SCORE_METRICS]
+    assert list(figures["metric"]) == names
+    wide = scores.wide_scores(figures)
+    assert {f"{name}{end}" for name in names for end in ("", "_low", "_high")} <= set(wide.columns)
+    assert wide["mae"].tolist() == [2.0]
+    with_ceiling = {metric.name for metric in scores.SCORE_METRICS if metric.has_ceiling}
+    assert with_ceiling == {*raters.CEILING_METRICS, "pair_alpha"} == set(names) - {"bias"}
+    undefined = figures[figures["value"].isna()]
+    assert set(undefined["reason"]) == {"fewer than two units"}
