@@ -49,7 +49,7 @@ def desk_settings(connection: Connection, user: str) -> dict[str, Any]:
     return {
         "revision": stored.get("revision", 0),
         "keys": stored.get("keys", {}),
-        "pretty": stored.get("pretty", False),
+        "pretty": stored.get("pretty", True),
     }
 
 

@@ -27,6 +27,7 @@ from tracejury.judging.store import Workspace
 
 BODY_LIMIT = 4_000_000  # bytes of one request
 STRETCH_LIMIT = 64  # blocks of one answer
+LAYOUT_LIMIT = 200  # texts of one answer
 _FRESH = {"Cache-Control": "no-store"}
 
 Answer = tuple[int, Any]
@@ -58,6 +59,10 @@ def work_routes(space: Callable[[], Workspace], documents: Documents | None = No
         whole = request.query_params.get("whole") == "1"
         return await _read(request, lambda grant: documents.get(grant).stretch(first, count, whole=whole))
 
+    async def layout(request: Request) -> Response:
+        wanted = request.query_params.get("texts", "").split(",")[:LAYOUT_LIMIT]
+        return await _read(request, lambda grant: documents.get(grant).layouts(wanted))
+
     async def search(request: Request) -> Response:
         query = request.query_params.get("q", "")
         return await _read(request, lambda grant: {"hits": documents.get(grant).search(query) if query else []})
@@ -77,6 +82,7 @@ def work_routes(space: Callable[[], Workspace], documents: Documents | None = No
         Route("/api/ops", operations, methods=["POST"]),
         Route("/api/trace/{trace_id:path}", trace),
         Route("/api/span/{trace_id:path}/{seq:int}", span),
+        Route("/api/layout/{trace_id:path}", layout),
         Route("/api/search/{trace_id:path}", search),
         Route("/api/text/{trace_id:path}", text),
         Route("/api/picture/{trace_id:path}/{digest:str}", picture),

@@ -51,6 +51,21 @@ def desk_trace(trace_id: str = "desk-trace") -> Trace:
     )
 
 
+def spoken_trace(trace_id: str, words: str) -> Trace:
+    """A model call that answers with `words`."""
+    spans = [
+        SpanDraft(span_id="run", name="run", kind="AGENT", start_time=0, end_time=SECOND),
+        SpanDraft(span_id="call", parent_span_id="run", name="call", kind="LLM", start_time=0, output_messages=(0,)),
+    ]
+    return assemble(
+        spans,
+        trace_id=trace_id,
+        format="made",
+        source=Source(file="made-by-hand.json", data=trace_id.encode()),
+        messages=[Message("assistant", words)],
+    )
+
+
 def long_trace(spans: int, trace_id: str = "long-trace") -> Trace:
     """A run of so many spans: steps of three, each with a model call and a tool call."""
     drafts = [SpanDraft(span_id="root", name="run", kind="AGENT", agent="main", start_time=0, end_time=spans * SECOND)]

@@ -17,6 +17,8 @@ from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_t
 from tracejury.app.api import documents, work
 from tracejury.app.api.packing import packed
 from tracejury.app.cli import main
+from tracejury.app.components.annotator import payload
+from tracejury.app.components.annotator.rendering import leaves
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import load, pack, write, write_transaction
 from tracejury.ingest.trace import ExpectedEvent, Json, Message, Outcome, Source, SpanDraft, Trace
@@ -167,7 +169,13 @@ def test_an_id_with_slash_and_question_mark_is_found(client: TestClient, token: 
 
 
 def test_reading_needs_a_token(client: TestClient) -> None:
-    for path in (f"/api/trace/{TRACE}", f"/api/span/{TRACE}/0", f"/api/search/{TRACE}", f"/api/text/{TRACE}"):
+    for path in (
+        f"/api/trace/{TRACE}",
+        f"/api/span/{TRACE}/0",
+        f"/api/layout/{TRACE}",
+        f"/api/search/{TRACE}",
+        f"/api/text/{TRACE}",
+    ):
         assert client.get(path).status_code == 401
 
 
@@ -182,6 +190,22 @@ def test_a_span_of_5_mb_comes_as_its_head_then_whole(client: TestClient, token: 
     assert len(cut.content) < 20_000
     whole = client.get("/api/span/huge-trace/1", params=parameters | {"whole": "1"})
     assert len(whole.content) > 5_000_000
+
+
+def test_layouts_are_places_in_the_texts_and_as_many_as_fit(
+    client: TestClient, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opening = client.get(f"/api/trace/{TRACE}", params={"token": token()}).json()
+    [(number, text)] = [(each, text) for each, text in opening["texts"].items() if str(text).startswith("Here is")]
+    asked = {"token": token(), "texts": f"{number}p,{number},nothing,99999p"}
+    answer = client.get(f"/api/layout/{TRACE}", params=asked).json()
+    assert answer["digest"] == opening["digest"]
+    assert answer["layouts"] == {f"{number}p": answer["layouts"][f"{number}p"], number: None}
+    assert [text[leaf[0] : leaf[1]] for leaf in leaves(answer["layouts"][f"{number}p"])][:2] == [
+        "Here is the plan:", "1. "
+    ]  # fmt: skip
+    monkeypatch.setattr(payload, "LAYOUT_ROOM", 1)
+    assert list(client.get(f"/api/layout/{TRACE}", params=asked).json()["layouts"]) == [f"{number}p"]
 
 
 def test_a_stretch_is_bounded(client: TestClient, token: Callable[..., str]) -> None:

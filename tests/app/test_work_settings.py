@@ -44,7 +44,7 @@ def put(client: TestClient, space: Workspace, keys: Any, base: int = 0, user: st
 
 
 def test_at_first_the_keys_are_those_of_the_sheet(client: TestClient, space: Workspace) -> None:
-    assert got(client, space).json() == {"revision": 0, "keys": {}, "pretty": False}
+    assert got(client, space).json() == {"revision": 0, "keys": {}, "pretty": True}
 
 
 def test_a_change_is_kept_for_its_person_alone(client: TestClient, space: Workspace) -> None:

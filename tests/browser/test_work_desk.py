@@ -7,7 +7,7 @@ import time
 import pytest
 from playwright.sync_api import BrowserContext, Route, expect
 
-from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
+from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace, spoken_trace
 from tests.browser import desk as desk_fixtures
 from tests.browser.desk import Desk, OpenDesk, store
 from tracejury.judging.records import DIMENSIONS
@@ -304,7 +304,7 @@ def test_reading_keys(open_desk: OpenDesk) -> None:
 
 def test_laid_out_json_still_gives_places_in_the_stored_text(open_desk: OpenDesk) -> None:
     desk = open_desk()
-    desk.keys("j", "j", "j", "v")
+    desk.keys("j", "j", "j")
     arguments = desk.page.locator('[data-block="3"] .tj-text[data-field="tool_arguments"]')
     assert arguments.inner_text().count("\n") > 3
     desk.select(3, "tool_arguments", '"moons of Mars"', '"limit"')
@@ -312,6 +312,42 @@ def test_laid_out_json_still_gives_places_in_the_stored_text(open_desk: OpenDesk
     [evidence] = desk.saved()["errors"][0]["evidence"]
     stored = '{"query": "moons of Mars", "limit": [1, 2]}'
     assert stored[evidence["start"] : evidence["end"]] == evidence["quote"] == '"moons of Mars", "limit"'
+
+
+def test_rendered_markdown_gives_places_in_the_stored_text_and_raw_is_a_key_away(open_desk: OpenDesk) -> None:
+    stored = "# Result 😀\n\nMars has **two** moons: `Phobos` and *Deimos*.\n\n|a|b|\n|-|-|\n|1|<b>x</b>|"
+    desk = open_desk(spoken_trace("spoken", stored))
+    host = desk.page.locator('[data-block="1"] .tj-text[data-field="message:0"]')
+    expect(host.locator("table td").nth(1)).to_have_text("<b>x</b>")
+    expect(host.locator("strong")).to_have_text("two")
+    desk.keys("j")
+    desk.select(1, "message:0", "two", "Deimos")
+    desk.keys("a")
+    desk.select(1, "message:0", "1", "<b>x")
+    desk.keys("e", "v")
+    expect(host.locator("strong")).to_have_count(0)
+    assert host.inner_text() == stored
+    quotes = desk.saved()["errors"][0]["evidence"]
+    assert [stored[one["start"] : one["end"]] for one in quotes] == [one["quote"] for one in quotes]
+    assert [one["quote"] for one in quotes] == ["two** moons: `Phobos` and *Deimos", "1|<b>x"]
+    assert desk.outside == []
+
+
+def test_a_layout_that_arrives_late_leaves_the_selection(open_desk: OpenDesk) -> None:
+    waiting: list[Route] = []
+    stored = "Mars has **two** moons."
+    desk = open_desk(spoken_trace("late", stored))
+    desk.page.route("**/api/layout/**", lambda route: waiting.append(route))
+    desk.page.reload()
+    desk.ready()
+    desk.keys("j")
+    desk.select(1, "message:0", "has **two")
+    while not waiting:
+        desk.page.wait_for_timeout(20)
+    waiting[0].continue_()
+    expect(desk.page.locator('[data-block="1"] .tj-md-strong')).to_have_text("two")
+    desk.keys("a")
+    assert desk.saved()["errors"][0]["evidence"][0]["quote"] == "has **two"
 
 
 def test_several_spans_and_the_mouse_do_all_that_keys_do(open_desk: OpenDesk) -> None:

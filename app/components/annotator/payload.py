@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from tracejury.app.components.annotator.masking import Hidden as Hidden
 from tracejury.app.components.annotator.masking import Mask
+from tracejury.app.components.annotator.rendering import layout
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, Trace
 from tracejury.judging.judges.trace_text import Block, Part, Repeat, TraceText, message_text
 
@@ -19,6 +20,7 @@ LONG_TEXT = 65_536  # characters: a longer text is sent as its head, the rest wh
 HEAD = 4_000  # characters of a long text that are sent at once
 FIRST_TEXTS = 700_000  # characters of text that travel with the index
 BLOCK_COST = 250  # what a block weighs beside its texts
+LAYOUT_ROOM = 150_000  # characters of texts whose layouts one answer holds
 _VERDICT_WARNINGS = ("outcome_unclear:", "judge_exception:")  # they tell what the benchmark made of the run
 
 
@@ -79,6 +81,24 @@ class Document:
         text_numbers = dict.fromkeys(number for numbers in self.block_texts[first:last] for number in numbers)
         texts = self._sent(text_numbers, whole=whole)
         return {"digest": self.digest, "first": first, "blocks": list(self.blocks[first:last]), "texts": texts}
+
+    def layouts(self, wanted: Iterable[str]) -> JsonObject:
+        """The layouts of texts by their names: a number, with `p` behind it where the text is read as prose.
+
+        As many of them as `LAYOUT_ROOM` allows, one at least; a name that is none is left out.
+        """
+        laid: dict[str, Any] = {}
+        room = LAYOUT_ROOM
+        for name in wanted:
+            number = name.removesuffix("p")
+            if not number.isdecimal() or int(number) >= len(self.texts):
+                continue
+            text = self.texts[int(number)]
+            room -= len(text)
+            if room < 0 and laid:
+                break
+            laid[name] = layout(text, is_prose=name.endswith("p"))
+        return {"digest": self.digest, "layouts": laid}
 
     def search(self, query: str) -> list[int]:
         """Spans (seq) with a text that holds `query`, whatever its case."""

@@ -103,5 +103,5 @@ test("two changes at once arrive in order", async () => {
 test("a copy that is no settings is left alone", () => {
   const storage = browser();
   storage.setItem("tj:settings:ann", "{broken");
-  assert.deepEqual(settings(server(), storage).values, { keys: {}, pretty: false });
+  assert.deepEqual(settings(server(), storage).values, { keys: {}, pretty: true });
 });

@@ -975,11 +975,12 @@ class Desk {
   }
 
   redrawTexts() {
-    this.part("pretty").setAttribute("aria-pressed", String(this.isPretty));
+    this.part("pretty").setAttribute("aria-pressed", String(!this.isPretty));
     for (const group of this.reader.groups) {
       if (!group.isDrawn) continue;
       for (let seq = group.first; seq < group.last; seq++) this.reader.redraw(seq);
     }
+    this.reader.loadLayouts();
     this.reader.scrollTo(this.reader.blockNode(this.current));
   }
 
@@ -1028,7 +1029,7 @@ class Desk {
     this.part("next").disabled = queue ? !queue.has_next : false;
     this.part("undo").disabled = this.isLocked || !this.history.past.length;
     this.part("redo").disabled = this.isLocked || !this.history.future.length;
-    this.part("pretty").setAttribute("aria-pressed", String(this.isPretty));
+    this.part("pretty").setAttribute("aria-pressed", String(!this.isPretty));
     this.drawQueue(queue);
   }
 

@@ -12,7 +12,7 @@ export const TJ_KEYS = [
   { id: "goal", keys: ["G"], title: "Goal", group: "Read" },
   { id: "plan", keys: ["P"], title: "Next plan", group: "Read" },
   { id: "answer", keys: ["F"], title: "Final answer", group: "Read" },
-  { id: "pretty", keys: ["V"], title: "Format JSON on or off", group: "Read" },
+  { id: "pretty", keys: ["V"], title: "Raw or rendered text", group: "Read" },
   { id: "judgeText", keys: ["Shift+V"], title: "Judge's view or conversation", group: "Read" },
   { id: "showAll", keys: ["Q"], title: "Show all text of this span", group: "Read" },
   { id: "copyId", keys: ["Y"], title: "Copy the span's id", group: "Read" },

@@ -39,11 +39,14 @@ export function replaceIn(host, ...children) {
   host.replaceChildren(...children.filter(Boolean));
 }
 
-/** Shows `text` from `from` to `to` in `host`; `prose` sets fenced code apart, `pretty` lays JSON out. */
-export function showText(host, text, { from = 0, to = text.length, pretty = false, prose = false } = {}) {
-  const laidOut = pretty && from === 0 && to === text.length ? prettyJson(text) : null;
-  const pieces = laidOut || shownPieces(text, from, to);
-  const fences = prose && !laidOut ? codeFences(text) : [];
+/**
+ * Shows `text` from `from` to `to` in `host`: `pretty` formats JSON, `layout` is the structure that the server has
+ * read in the text, `prose` sets fenced code apart where there is neither.
+ */
+export function showText(host, text, { from = 0, to = text.length, pretty = false, prose = false, layout = null } = {}) {
+  const json = pretty && from === 0 && to === text.length ? prettyJson(text) : null;
+  const pieces = json || (layout ? [] : shownPieces(text, from, to));
+  const fences = prose && !json ? codeFences(text) : [];
   const writer = { host, map: [], target: host, length: 0, isChunked: to - from > 2 * TJ_CHUNK };
   host.replaceChildren();
   host.tjText = text;
@@ -51,6 +54,33 @@ export function showText(host, text, { from = 0, to = text.length, pretty = fals
   host.tjFrom = from;
   host.tjTo = to;
   for (const piece of pieces) showPiece(writer, text, piece, fences);
+  if (layout && !json) showNodes({ ...writer, isChunked: false }, text, layout, from, to);
+}
+
+const TJ_ELEMENTS = { table: "table", rows: "tbody", tr: "tr", th: "th", td: "td", em: "em", strong: "strong", del: "del", code: "code", hr: "hr", ins: "span" };
+
+/** The nodes of a layout, as far as they lie between `from` and `to`; their names are classes, never markup. */
+function showNodes(writer, text, nodes, from, to) {
+  const host = writer.target;
+  for (const node of nodes) {
+    if (typeof node[0] === "number") {
+      showLeaf(writer, text, node, from, to);
+      continue;
+    }
+    const [name, ...inner] = node;
+    const isBlock = /^(p|h[1-6]|ul|ol|li|quote|pre|info)$/.test(name);
+    writer.target = el(TJ_ELEMENTS[name] || (isBlock ? "div" : "span"), { class: "tj-md-" + name });
+    showNodes(writer, text, inner, from, to);
+    if (writer.target.firstChild || name === "hr" || name === "td") host.append(writer.target);
+    writer.target = host;
+  }
+}
+
+function showLeaf(writer, text, [start, end, shown], from, to) {
+  const stretch = { start: Math.max(start, from), end: Math.min(end, to) };
+  if (stretch.start >= stretch.end) return;
+  if (shown !== undefined) place(writer, document.createTextNode(shown), stretch, false);
+  else for (const piece of shownPieces(text, stretch.start, stretch.end)) showPiece(writer, text, piece, []);
 }
 
 function showPiece(writer, text, piece, fences) {
@@ -130,7 +160,7 @@ export function rangeIn(host, from, to) {
   const range = document.createRange();
   const first = host.tjMap.find((entry) => entry.end > start);
   const last = host.tjMap.findLast((entry) => entry.start < end);
-  if (!first || !last) return null;
+  if (!first || !last || last.end <= first.start) return null; // all of it is hidden
   if (first.isExact) range.setStart(first.node, Math.max(0, start - first.start));
   else range.setStartBefore(first.node);
   if (last.isExact) range.setEnd(last.node, Math.min(last.end, end) - last.start);
@@ -149,8 +179,24 @@ export function selectedText(root) {
   const host = within || [...root.querySelectorAll(".tj-text")].find((each) => range.intersectsNode(each));
   if (!host || !host.tjMap) return null;
   const from = host.contains(start) ? unitOf(host, start, range.startOffset) : host.tjFrom;
-  const to = host.contains(range.endContainer) ? unitOf(host, range.endContainer, range.endOffset) : host.tjTo;
+  const to = host.contains(range.endContainer) ? endOf(host, range) : host.tjTo;
   return to > from ? { host, from, to } : null;
+}
+
+/** The end of a selection; before the first letter of a stretch it is the end of the one before, not what is hidden between. */
+function endOf(host, range) {
+  const to = unitOf(host, range.endContainer, range.endOffset);
+  const before = range.endOffset === 0 ? host.tjMap.findLast((entry) => entry.end <= to) : null;
+  return before ? before.end : to;
+}
+
+/** Does `draw` and sets the selection in trace text again on the same stretch of it. */
+export function keepSelection(root, hostLike, draw) {
+  const chosen = selectedText(root);
+  draw();
+  const host = chosen && !chosen.host.isConnected && hostLike(chosen.host);
+  const range = host && rangeIn(host, chosen.from, chosen.to);
+  if (range) window.getSelection().setBaseAndExtent(range.startContainer, range.startOffset, range.endContainer, range.endOffset);
 }
 
 /** Marks ranges without touching the text: `name` is one of the ::highlight names of the style sheet. */

@@ -1,6 +1,6 @@
 // The middle pane: the conversation, each text once, blocks made when they come near the view.
 
-import { charactersText, copyText, el, markRanges, rangeIn, replaceIn, selectedText, showText } from "./page.mjs";
+import { charactersText, copyText, el, keepSelection, markRanges, rangeIn, replaceIn, selectedText, showText } from "./page.mjs";
 import { durationText } from "./spans.mjs";
 import { countText, evidenceOf, extendBySentence, placeEvidence, shrinkBySentence, unitAtCodePoint } from "./text.mjs";
 import { kindBadge } from "./tree.mjs";
@@ -15,7 +15,8 @@ export class Reader {
     this.scroller = desk.part("text");
     this.opened = new Set(); // `seq:part` shown whole, `seq:part:piece` a repeat opened, `seq:repeats`
     this.groups = [];
-    this.wanted = new Map();
+    this.layouts = new Map(); // name of a text, with `p` where it is prose -> its layout, null where it has none
+    this.asked = new Set();
     this.flow = el("div", { class: "tj-flow" });
     replaceIn(this.scroller, this.flow);
     this.watcher = new IntersectionObserver((entries) => this.watch(entries), { root: this.scroller, rootMargin: "1400px 0px" });
@@ -69,6 +70,7 @@ export class Reader {
     group.node.replaceChildren(...nodes);
     group.node.style.minHeight = "";
     if (!this.isLoaded(group)) this.load(group);
+    else this.loadLayouts();
     this.scheduleMarks();
   }
 
@@ -87,14 +89,48 @@ export class Reader {
     const hold = this.heldPlace();
     for (let seq = group.first; seq < group.last; seq++) this.redraw(seq, problem);
     hold();
+    this.loadLayouts();
+  }
+
+  /** The layout of a text, null where it is shown as it stands; asked for where it is not known yet. */
+  layoutOf(part) {
+    if (!this.desk.isPretty) return null;
+    const name = part.text + (isProse(part) ? "p" : "");
+    if (!this.layouts.has(name)) this.asked.add(name);
+    return this.layouts.get(name) || null;
+  }
+
+  /** Fetches the layouts that were asked for and draws the spans in view that have one. */
+  async loadLayouts() {
+    if (this.isAsking || !this.asked.size) return;
+    this.isAsking = true;
+    const names = [...this.asked].slice(0, 200);
+    const answer = await this.desk.fetchFrom("layout/" + encodeURIComponent(this.desk.traceId), { texts: names.join(",") }, (reply) => reply.json(), { isQuiet: true });
+    this.isAsking = false;
+    if (this.desk.signal.aborted || !answer || answer.digest !== this.desk.doc.digest) return; // the text stays raw
+    const fresh = Object.entries(answer.layouts).filter(([name]) => !this.layouts.has(name));
+    for (const [name, layout] of fresh) this.layouts.set(name, layout);
+    for (const name of fresh.length ? fresh.map(([each]) => each) : names) this.asked.delete(name);
+    this.showLayouts(new Set(fresh.filter(([, layout]) => layout).map(([name]) => name)));
+    this.loadLayouts();
+  }
+
+  showLayouts(names) {
+    const hold = this.heldPlace(true);
+    const has = (seq) => (this.desk.blocks[seq]?.parts || []).some((part) => names.has(part.text + (isProse(part) ? "p" : "")));
+    const twin = (host) => this.hostsOf(+host.dataset.seq, host.dataset.field).find((each) => each.tjFrom === host.tjFrom);
+    keepSelection(this.scroller, twin, () => {
+      for (const group of this.groups) if (group.isDrawn) for (let seq = group.first; seq < group.last; seq++) if (has(seq) && !this.blockNode(seq)?.contains(document.activeElement)) this.redraw(seq);
+    });
+    hold();
   }
 
   /** Keeps the span in hand where it stands on the screen while others around it change their height. */
-  heldPlace() {
+  heldPlace(isAlways = false) {
     const before = this.blockNode(this.desk.current)?.getBoundingClientRect().top;
     return () => {
       const after = this.blockNode(this.desk.current)?.getBoundingClientRect().top;
-      if (before !== undefined && after !== undefined && this.justMoved) this.scroller.scrollTop += after - before;
+      if (before !== undefined && after !== undefined && (isAlways || this.justMoved)) this.scroller.scrollTop += after - before;
     };
   }
 
@@ -181,9 +217,9 @@ export class Reader {
     const { desk } = this;
     const key = `${seq}:${number}`;
     const text = desk.textOf(part.text);
-    const isProse = part.field.startsWith("message:");
     const role = roleOf(part);
-    const pretty = desk.isPretty && !isProse;
+    const isMessage = part.field.startsWith("message:");
+    const layout = this.layoutOf(part);
     const node = el("section", { class: `tj-part tj-role-${role}` + (part.plan ? " tj-plan" : "") + (isReasoning(part) ? " tj-reasoning" : ""), "data-part": key, "data-field": part.field });
     const label = el("div", { class: "tj-part-label" }, el("bdi", { text: part.label }), part.from ? el("span", { class: "tj-tag", text: "from " + part.from }) : null);
     if (part.plan) label.append(el("span", { class: "tj-tag tj-tag-plan", text: "plan" }));
@@ -201,8 +237,8 @@ export class Reader {
       }
       const end = Math.min(to, from + room);
       if (end <= from && to > from) break;
-      const host = el("div", { class: "tj-text" + (isProse ? " tj-prose" : " tj-mono"), dir: "auto", "data-seq": seq, "data-field": part.field });
-      showText(host, text.loaded, { from, to: end, pretty, prose: isProse });
+      const host = el("div", { class: "tj-text" + (isMessage ? " tj-prose" : " tj-mono") + (layout ? " tj-md" : ""), dir: "auto", "data-seq": seq, "data-field": part.field });
+      showText(host, text.loaded, { from, to: end, pretty: desk.isPretty, prose: isMessage, layout });
       node.append(host);
       room -= end - from;
     }
@@ -382,12 +418,14 @@ export class Reader {
     const chosen = selectedText(this.scroller);
     const host = chosen ? chosen.host : this.principalHost();
     if (!host) return;
-    const current = chosen ? [chosen.from, chosen.to] : null;
+    const isOurs = chosen && this.stretch && chosen.host === this.stretch.host && chosen.from === this.stretch.from && chosen.to === this.stretch.to;
+    const current = isOurs ? this.stretch.asked : chosen ? [chosen.from, chosen.to] : null; // marks at its end are hidden, not selected
     const next = this.nextSentence(host, current, forward, grows);
     if (!next) return;
     const range = rangeIn(host, next[0], next[1]);
     if (!range) return;
     window.getSelection().setBaseAndExtent(range.startContainer, range.startOffset, range.endContainer, range.endOffset);
+    this.stretch = { ...selectedText(this.scroller), asked: next };
     const box = range.getBoundingClientRect();
     const view = this.scroller.getBoundingClientRect();
     const edge = forward ? box.bottom : box.top;
@@ -421,6 +459,11 @@ function repeatPart([position, ordinal, role, text]) {
 /** The hashes of the pictures for which a placeholder stands in a text. */
 export function picturesIn(text) {
   return [...new Set([...text.matchAll(/\[(?:image|file)\b[^\]\n]*, sha256 ([0-9a-f]{64})\]/g)].map((match) => match[1]))].slice(0, 20);
+}
+
+/** Whether a text is read as Markdown: what people and models wrote, not what a tool answered. */
+export function isProse(part) {
+  return part.field.startsWith("message:") && roleOf(part) !== "tool";
 }
 
 /** What the model thought, which is folded until someone opens it. */

@@ -8,7 +8,7 @@ export class Settings {
   constructor({ storage, user, get, put, changed = () => {}, problem = () => {} }) {
     Object.assign(this, { storage, get, put, changed, problem });
     this.name = "tj:settings:" + user;
-    this.values = { keys: {}, pretty: false };
+    this.values = { keys: {}, pretty: true };
     this.revision = 0;
     this.isUnsent = false;
     this.sending = Promise.resolve();
