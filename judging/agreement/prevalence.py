@@ -1,16 +1,30 @@
-"""How common an error is in a corpus that only a judge has read, corrected for the judge's own mistakes."""
+"""How common an error is in a corpus that only a judge has read, corrected for the judge's own mistakes.
 
+Two ways: Rogan and Gladen's correction, and prediction-powered inference, which weighs how labelled units were drawn.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Figure, Reason
-from tracejury.judging.agreement.intervals import LEVEL, SEED, Floats, divide
+from tracejury.judging.agreement.intervals import LEVEL, SEED, Floats, divide, student_t
 
 POSTERIOR_DRAWS: Final = 20_000
+POWERED_LEAST: Final = 60
+"""Labelled units (Kish's effective number) below which prediction-powered intervals do not cover: .90 at 20 units."""
+POWERED_OF_EACH: Final = 10
+"""Labelled units with and without the error below which they do not cover either: .85 at 3 of 60."""
+POWERED_SLIPS: Final = 3
+"""Misses and false alarms of the judge below which intervals of weighted units do not cover: .90 without the rule."""
+Sampling = Literal["assumed random", "random", "weighted", "unknown"]
+"""How labelled units were drawn: nobody recorded it, with equal chances, with unequal ones, or some without a chance
+that is known."""
 KEYS: Final = {"judge_model": "object", "dimension": "object"}
 
 
@@ -73,12 +87,69 @@ def rogan_gladen(apparent: Floats, sensitivity: Floats, specificity: Floats) -> 
     return np.clip(raw, 0.0, 1.0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Powered:
+    """A prediction-powered mean: `tuning` is lambda, how far the judge's labels count (0: not at all)."""
+
+    value: float
+    standard_error: float
+    tuning: float
+    n: float
+    """Labelled units; Kish's effective number where they are weighted."""
+
+    def bounds(self) -> tuple[float, float]:
+        """Return the 95 % interval by Student's t of n - 1 degrees, cut to [0, 1]."""
+        reach = float(student_t(max(self.n - 1, 1), LEVEL)) * self.standard_error
+        return max(0.0, self.value - reach), min(1.0, self.value + reach)
+
+
+def prediction_powered(
+    truth: Floats, judge: Floats, corpus: Floats, *, weights: Floats | None = None, tuning: float | None = None
+) -> Powered:
+    """Return the mean of the truth in a corpus from few labels and a judge's labels of many units.
+
+    Source: Angelopoulos et al. 2023 (Science 382): mean of lambda f over the corpus plus mean of Y - lambda f over the
+    labelled units; lambda as Angelopoulos, Duchi and Zrnic 2023 (PPI++) tune it, cut to [0, 1], or as `tuning` says.
+    `truth` Y and `judge` f (n,) are of labelled units, `corpus` f (N,) of the others; `weights` (n,) the inverse
+    inclusion probabilities, scaled to mean 1 (Hajek), where `corpus` must hold all units. Units are taken as
+    independent. Raises `ValueError` without labelled units or corpus.
+    """
+    n, size = len(truth), len(corpus)
+    if not n or not size:
+        raise ValueError(f"{n} labelled units and {size} of the corpus. Try: label some, and leave some")
+    w = np.ones(n) if weights is None else weights * n / weights.sum()
+    lam = _tuning(truth, judge, corpus, w) if tuning is None else tuning
+    residuals = w * (truth - lam * judge)
+    error = np.sqrt(lam**2 * corpus.var() / size + residuals.var() / n)
+    return Powered(
+        value=float(lam * corpus.mean() + residuals.mean()),
+        standard_error=float(error),
+        tuning=float(lam),
+        n=float(w.sum() ** 2 / (w**2).sum()),
+    )
+
+
+def _tuning(truth: Floats, judge: Floats, corpus: Floats, w: Floats) -> float:
+    """Lambda of PPI++ for a mean: the covariance of both labels over (1 + n / N) times the judge's variance."""
+    mean = corpus.mean() + (w * (truth - judge)).mean()
+    own, others = w * (judge - mean), corpus - mean
+    spread = np.var(np.concatenate([own, others]), ddof=1)
+    if spread <= 0:
+        return 0.0
+    gradient = w * (truth - mean)
+    together = ((gradient - gradient.mean()) * (own - own.mean())).mean()
+    return float(np.clip(together / ((1 + len(truth) / len(corpus)) * spread), 0, 1))
+
+
 def corpus_table(unit_labels: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame:
     """Corrected rate of each judge: units with a human label calibrate, the others are the corpus.
 
-    `unit_labels`: judge, unit, model (boolean: the judge says the error is there; missing where it failed), human
-    (boolean, missing where no person looked). Optional: judge model. Columns: judge_model, dimension, judged, positive,
-    apparent, tp, fp, fn, tn, sensitivity, specificity, rate with bounds, failed, reason.
+    `unit_labels`: dimension, unit, judge_label (whether the judge says that the error is there; missing where it
+    failed), reference_label (missing where no person looked). Optional: judge_model; inclusion, the probability with
+    which a labelled unit was drawn to be labelled (without the column: assumed alike; missing: unknown). Columns:
+    judge_model, dimension, judged, positive, apparent, tp, fp, fn, tn, sensitivity, specificity (weighted where
+    `sampling` is), rate with bounds, ppi with bounds, tuning, sampling, failed, reason. `why_not_powered` says where
+    ppi is withheld; the rate is where the chances differ, for its interval knows no weights.
     """
     frames.require(unit_labels, "unit_labels", ("dimension", "unit", "judge_label", "reference_label"))
     labels = frames.with_defaults(unit_labels, {"judge_model": frames.NO_JUDGE_MODEL})
@@ -86,7 +157,11 @@ def corpus_table(unit_labels: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame
     frames.require_unique(labels, "unit_labels", ["judge_model", "dimension", "unit"])
     model, judged = frames.flags(labels["judge_label"], "unit_labels.judge_label")
     reference, labelled = frames.flags(labels["reference_label"], "unit_labels.reference_label")
-    labels = labels.assign(judge_label=model, judged=judged, reference_label=reference, labelled=labelled)
+    is_recorded = "inclusion" in labels.columns
+    chances = labels["inclusion"] if is_recorded else pd.Series(1.0, index=labels.index)
+    labels = labels.assign(
+        judge_label=model, judged=judged, reference_label=reference, labelled=labelled, inclusion=_checked(chances)
+    )
     rows = []
     for judge_model in frames.in_order(labels["judge_model"], ()):
         for dimension in frames.in_order(
@@ -94,6 +169,8 @@ def corpus_table(unit_labels: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame
         ):
             part = labels[(labels["judge_model"] == judge_model) & (labels["dimension"] == dimension)]
             rows.append({"judge_model": judge_model, "dimension": dimension, **_corpus_row(part, seed)})
+    if not is_recorded:
+        rows = [{**row, "sampling": "assumed random"} for row in rows]
     columns = corpus_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
@@ -102,13 +179,54 @@ def corpus_columns() -> dict[str, str]:
     """Columns and types of `corpus_table`."""
     counts = dict.fromkeys(("judged", "positive", "tp", "fp", "fn", "tn", "failed"), "int64")
     rates = ("apparent", "sensitivity", "specificity", "rate", "rate_low", "rate_high")
-    return {**KEYS, **counts, **dict.fromkeys(rates, "float64"), "reason": "object"}
+    powered = ("ppi", "ppi_low", "ppi_high", "tuning")
+    return {**KEYS, **counts, **dict.fromkeys((*rates, *powered), "float64"), "sampling": "object", "reason": "object"}
+
+
+def why_not_powered(row: Mapping[str, Any]) -> str | None:
+    """Return why a row of `corpus_table` has no prediction-powered rate; None where it has one."""
+    labelled = int(row["tp"] + row["fp"] + row["fn"] + row["tn"])
+    positives = int(row["tp"] + row["fn"])
+    if row["sampling"] == "unknown":
+        return UNKNOWN_CHANCES
+    if not labelled or not row["judged"]:
+        return "no units"
+    if labelled < POWERED_LEAST or min(positives, labelled - positives) < POWERED_OF_EACH:
+        return (
+            f"intervals do not cover below {POWERED_LEAST} labelled units with {POWERED_OF_EACH} that have the error "
+            f"and {POWERED_OF_EACH} that do not"
+        )
+    if row["sampling"] == "weighted" and min(row["fp"], row["fn"]) < POWERED_SLIPS:
+        return (
+            f"weighted intervals do not cover below {POWERED_SLIPS} misses and {POWERED_SLIPS} false alarms of a judge"
+        )
+    return None if pd.notna(row["ppi"]) else f"the weights leave fewer than {POWERED_LEAST} effective units"
+
+
+UNKNOWN_CHANCES: Final = "labelled units were drawn with unknown chances"
+UNEQUAL_CHANCES: Final = "labelled units were drawn with unequal chances, see ppi"
+
+
+def _checked(chances: pd.Series) -> pd.Series:
+    """Inclusion probabilities. Raises `ValueError` for one that is none."""
+    values = pd.to_numeric(chances).astype("float64")
+    wrong = values[(values <= 0) | (values > 1)]
+    if len(wrong):
+        raise ValueError(f"unit_labels.inclusion holds {wrong.iloc[0]:g}. Try: probabilities above 0 and up to 1")
+    return values
+
+
+def _sampling(chances: Floats) -> Sampling:
+    if np.isnan(chances).any():
+        return "unknown"
+    return "random" if len(chances) == 0 or np.ptp(chances) < 1e-9 else "weighted"
 
 
 def _corpus_row(part: pd.DataFrame, seed: int) -> dict[str, object]:
     predicted, truth = part["judge_label"].to_numpy(), part["reference_label"].to_numpy()
     known = (part["judged"] & part["labelled"]).to_numpy()
     corpus = (part["judged"] & ~part["labelled"]).to_numpy()
+    sampling = _sampling(part["inclusion"].to_numpy()[known])
     calibration = Calibration(
         tp=int((known & truth & predicted).sum()),
         fp=int((known & ~truth & predicted).sum()),
@@ -116,24 +234,66 @@ def _corpus_row(part: pd.DataFrame, seed: int) -> dict[str, object]:
         tn=int((known & ~truth & ~predicted).sum()),
     )
     positive, judged = int((corpus & predicted).sum()), int(corpus.sum())
-    figure = corrected_rate(positive, judged, calibration, seed=seed)
-    c = calibration
-    return {
+    row = {
         "judged": judged,
         "positive": positive,
-        "tp": c.tp,
-        "fp": c.fp,
-        "fn": c.fn,
-        "tn": c.tn,
+        "tp": calibration.tp,
+        "fp": calibration.fp,
+        "fn": calibration.fn,
+        "tn": calibration.tn,
         "failed": int((~part["judged"]).sum()),
         "apparent": float(divide(positive, judged)),
-        "sensitivity": float(divide(c.tp, c.tp + c.fn)),
-        "specificity": float(divide(c.tn, c.tn + c.fp)),
-        "rate": figure.value,
-        "rate_low": figure.low,
-        "rate_high": figure.high,
-        "reason": figure.reason,
+        "sampling": sampling,
+        **_sensitivity(predicted, truth, known, part["inclusion"].to_numpy(), sampling),
+        **_rogan_gladen_cells(positive, judged, calibration, sampling, seed),
     }
+    return {**row, **_powered_cells(row, part, known, corpus)}
+
+
+def _sensitivity(
+    predicted: NDArray[np.bool_],
+    truth: NDArray[np.bool_],
+    known: NDArray[np.bool_],
+    chances: Floats,
+    sampling: Sampling,
+) -> dict[str, object]:
+    """Sensitivity and specificity on labelled units, weighted where their chances differ; NaN where unknown."""
+    if sampling == "unknown":
+        return {"sensitivity": np.nan, "specificity": np.nan}
+    weights = 1 / chances if sampling == "weighted" else np.ones(len(truth))
+    w = np.where(known, weights, 0.0)
+    return {
+        "sensitivity": float(divide((w * (truth & predicted)).sum(), (w * truth).sum())),
+        "specificity": float(divide((w * (~truth & ~predicted)).sum(), (w * ~truth).sum())),
+    }
+
+
+def _rogan_gladen_cells(
+    positive: int, judged: int, calibration: Calibration, sampling: Sampling, seed: int
+) -> dict[str, object]:
+    if sampling in {"weighted", "unknown"}:
+        reason = UNKNOWN_CHANCES if sampling == "unknown" else UNEQUAL_CHANCES
+        return {"rate": None, "rate_low": None, "rate_high": None, "reason": reason}
+    figure = corrected_rate(positive, judged, calibration, seed=seed)
+    return {"rate": figure.value, "rate_low": figure.low, "rate_high": figure.high, "reason": figure.reason}
+
+
+def _powered_cells(
+    row: Mapping[str, Any], part: pd.DataFrame, known: NDArray[np.bool_], corpus: NDArray[np.bool_]
+) -> dict[str, object]:
+    """The prediction-powered rate, NaN where it is withheld (`why_not_powered`)."""
+    nothing = dict.fromkeys(("ppi", "ppi_low", "ppi_high", "tuning"), np.nan)
+    if why_not_powered({**row, "ppi": 0.0}) is not None:
+        return {**nothing}
+    judge, truth = (part[name].to_numpy().astype(np.float64) for name in ("judge_label", "reference_label"))
+    is_weighted = row["sampling"] == "weighted"
+    weights = 1 / part["inclusion"].to_numpy()[known] if is_weighted else None
+    others = known | corpus if is_weighted else corpus  # unequally drawn, the others alone are not the corpus
+    made = prediction_powered(truth[known], judge[known], judge[others], weights=weights)
+    if made.n < POWERED_LEAST:
+        return {**nothing}
+    low, high = made.bounds()
+    return {"ppi": min(max(made.value, 0.0), 1.0), "ppi_low": low, "ppi_high": high, "tuning": made.tuning}
 
 
 def _jeffreys(hits: int, misses: int, rng: np.random.Generator) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from tracejury.judging.agreement import errors, findings, matchers
+from tracejury.judging.agreement import errors, findings, matchers, prevalence
 from tracejury.judging.agreement.figure import Reason
 
 Why = Callable[[Mapping[str, Any], str], str]
@@ -176,6 +176,10 @@ def of_trail(row: Mapping[str, Any], name: str) -> str:
 
 def of_calibration(row: Mapping[str, Any], name: str) -> str:
     """Of `prevalence.corpus_table`."""
+    if name == "ppi":
+        return str(prevalence.why_not_powered(row))
+    if row["sampling"] == "unknown" and name in {"sensitivity", "specificity"}:
+        return prevalence.UNKNOWN_CHANCES
     known: dict[str, Reason] = {
         "apparent": "no units", "sensitivity": "no positives", "specificity": "no negatives",
     }  # fmt: skip

@@ -649,10 +649,10 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="corpus_rates",
-        title="Corpus-level error rates, corrected for the judge",
+        title="Corpus-level error rates, corrected for the judge: Rogan-Gladen and prediction-powered",
         needs=("unit_labels",),
         build=lambda inputs: prevalence.corpus_table(inputs.frame("unit_labels"), seed=inputs.seed),
-        interval="from the posterior of both sets of labels",
+        interval="from the posterior of both sets of labels (rate), Student's t (ppi)",
         why=reasons.of_calibration,
         unbounded=("apparent", "sensitivity", "specificity"),
     ),
@@ -945,6 +945,20 @@ METRICS: Final[tuple[Metric, ...]] = (
         table="corpus_rates",
         column="rate",
         best="zero",
+    ),
+    Metric(
+        name="powered_rate",
+        title="Prediction-powered corpus rate",
+        function=prevalence.prediction_powered,
+        table="corpus_rates",
+        column="ppi",
+        best="zero",
+        words=(
+            "Share of traces of a corpus that have the error, from people's labels on some traces and the judge's on "
+            "all, weighted by the chance with which each was drawn to be labelled (Angelopoulos et al. 2023). Withheld "
+            f"below {prevalence.POWERED_LEAST} labelled traces, {prevalence.POWERED_OF_EACH} with the error and "
+            f"{prevalence.POWERED_OF_EACH} without it, and where the chances are unknown."
+        ),
     ),
     *(
         Metric(

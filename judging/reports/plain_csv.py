@@ -30,6 +30,7 @@ _NUMBERS: Final[dict[InputName, tuple[str, ...]]] = {
     "jury_votes": ("members", "voted", "scores", "tied"),
     "other_score_pairs": ("reference_score", "judge_score"),
     "trail_scores": ("reference_score", "judge_score"),
+    "unit_labels": ("inclusion",),
 }
 _FLAGS: Final[dict[InputName, tuple[str, ...]]] = {
     "error_pairs": ("relevant", "caught", "localized"),

@@ -1,10 +1,22 @@
 """Corpus rates from a judge alone, corrected for its mistakes."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from tracejury.judging.agreement.prevalence import Calibration, corpus_table, corrected_rate, rogan_gladen
+from tracejury.judging.agreement.intervals import Floats
+from tracejury.judging.agreement.prevalence import (
+    UNEQUAL_CHANCES,
+    UNKNOWN_CHANCES,
+    Calibration,
+    corpus_table,
+    corrected_rate,
+    prediction_powered,
+    rogan_gladen,
+    why_not_powered,
+)
 
 GOOD = Calibration(tp=45, fn=5, tn=90, fp=10)
 
@@ -84,3 +96,111 @@ def test_nominal_95_intervals_cover(rate: float, labelled: int, monkeypatch: pyt
         if figure.low is not None and figure.high is not None:
             hits += int(figure.low <= rate <= figure.high)
     assert 0.92 <= hits / trials <= 0.985
+
+
+def arrays(tp: int, fp: int, fn: int, tn: int, positive: int, negative: int) -> tuple[Floats, Floats, Floats]:
+    truth = np.array([1.0] * tp + [0.0] * fp + [1.0] * fn + [0.0] * tn)
+    judge = np.array([1.0] * (tp + fp) + [0.0] * (fn + tn))
+    return truth, judge, np.array([1.0] * positive + [0.0] * negative)
+
+
+WEIGHTS = np.where(np.arange(60) % 3 == 0, 3.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "tuning", "weights", "expected"),
+    [
+        ((18, 6, 9, 27, 130, 270), None, None, (0.4149350649, 0.3032154389, 0.526654691)),
+        ((18, 6, 9, 27, 130, 270), 1.0, None, (0.375, 0.2410118748, 0.5089881252)),
+        ((10, 4, 20, 66, 300, 700), None, None, (0.3413231552, 0.2560089709, 0.4266373396)),
+        ((10, 4, 20, 66, 300, 700), 1.0, None, (0.46, 0.3649063931, 0.5550936069)),
+        ((3, 15, 12, 30, 40, 60), None, None, (0.25, 0.1404346824, 0.3595653176)),
+        ((3, 15, 12, 30, 40, 60), 1.0, None, (0.35, 0.1553968614, 0.5446031386)),
+        ((18, 6, 9, 27, 130, 270), None, WEIGHTS, (0.4055438464, 0.2725424699, 0.5385452229)),
+        ((18, 6, 9, 27, 130, 270), 1.0, WEIGHTS, (0.375, 0.2230962054, 0.5269037946)),
+    ],
+)
+def test_the_prediction_powered_mean_is_that_of_its_authors_library(
+    counts: tuple[int, ...], tuning: float | None, weights: Floats | None, expected: tuple[float, float, float]
+) -> None:
+    """Values of `ppi_mean_pointestimate` and `ppi_mean_ci` of ppi-python 0.2.3, whose interval is the normal one."""
+    made = prediction_powered(*arrays(*counts), tuning=tuning, weights=weights)
+    reach = NormalDist().inv_cdf(0.975) * made.standard_error
+    assert (made.value, made.value - reach, made.value + reach) == pytest.approx(expected, abs=1e-9)
+
+
+def corpus(labelled: int, *, chance: object = None) -> pd.DataFrame:
+    """A judge right on 9 of 10 units, half of which have the error; the first `labelled` are known."""
+    rng = np.random.default_rng(1)
+    truth = rng.random(400) < 0.5
+    labels = {
+        "dimension": "LC", "unit": range(400), "judge_label": truth ^ (rng.random(400) < 0.1),
+        "reference_label": [bool(one) if place < labelled else None for place, one in enumerate(truth)],
+    }  # fmt: skip
+    return pd.DataFrame(labels if chance is None else {**labels, "inclusion": chance})
+
+
+def test_both_rates_stand_beside_each_other_and_the_powered_one_is_withheld_where_it_does_not_cover() -> None:
+    row = corpus_table(corpus(80)).iloc[0]
+    assert row["ppi_low"] < row["ppi"] < row["ppi_high"]
+    assert row["ppi"] == pytest.approx(row["rate"], abs=0.08)
+    assert row["sampling"] == "assumed random"
+    assert corpus_table(corpus(80, chance=0.2)).iloc[0]["sampling"] == "random"
+    (few,) = corpus_table(corpus(59)).to_dict("records")
+    assert np.isnan(few["ppi"])
+    assert "intervals do not cover below 60 labelled units" in str(why_not_powered(few))
+    assert few["rate"] > 0  # Rogan-Gladen's interval covers there
+
+
+def test_unequal_chances_are_weighted_and_unknown_ones_withhold_every_rate() -> None:
+    chances = [0.1 if place % 2 else 0.5 for place in range(400)]
+    weighted = corpus_table(corpus(160, chance=chances)).iloc[0]
+    assert (weighted["sampling"], weighted["reason"]) == ("weighted", UNEQUAL_CHANCES)
+    assert np.isnan(weighted["rate"])
+    assert weighted["ppi_low"] < weighted["ppi"] < weighted["ppi_high"]
+    unknown = corpus_table(corpus(160, chance=[None if place == 3 else 0.5 for place in range(400)])).iloc[0]
+    assert (unknown["sampling"], unknown["reason"]) == ("unknown", UNKNOWN_CHANCES)
+    assert np.isnan(unknown[["rate", "ppi", "sensitivity"]].astype(float)).all()
+    with pytest.raises(ValueError, match="inclusion holds 2"):
+        corpus_table(corpus(80, chance=2.0))
+
+
+def powered_coverage(rng: np.random.Generator, trials: int, rate: float, *, stratified: bool) -> tuple[float, float]:
+    """Coverage of the truth of a corpus of 1,000, and the width beside that of the labels alone, at 60 labelled.
+
+    Stratified: units that the judge calls wrong are drawn four times as often as the others.
+    """
+    hits, widths, plain, defined = 0, 0.0, 0.0, 0
+    for _ in range(trials):
+        truth = rng.random(1_000) < rate
+        judge = np.where(truth, rng.random(1_000) < 0.85, rng.random(1_000) < 0.1)
+        chance = np.where(judge, 4.0, 1.0) if stratified else np.ones(1_000)
+        chance *= (90 if stratified else 60) / chance.sum()
+        drawn = rng.random(1_000) < chance
+        labels = pd.DataFrame(
+            {
+                "dimension": "LC", "unit": range(1_000), "judge_label": judge,
+                "reference_label": pd.Series(truth.astype(object)).where(drawn, None), "inclusion": chance,
+            }
+        )  # fmt: skip
+        row = corpus_table(labels).iloc[0]
+        if np.isnan(row["ppi"]):
+            continue
+        defined += 1
+        hits += int(row["ppi_low"] <= rate <= row["ppi_high"])
+        widths += row["ppi_high"] - row["ppi_low"]
+        plain += 2 * 1.96 * np.sqrt(rate * (1 - rate) / drawn.sum())
+    return hits / defined, widths / plain
+
+
+@pytest.mark.parametrize("trials", [60, pytest.param(1_500, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("rate", "stratified"), [(0.3, False), (0.5, False), (0.3, True), (0.5, True)])
+def test_powered_intervals_cover(
+    trials: int, rate: float, stratified: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracejury.judging.agreement.prevalence.POSTERIOR_DRAWS", 10)
+    covered, width = powered_coverage(np.random.default_rng(18), trials, rate, stratified=stratified)
+    with capsys.disabled():
+        how = "stratified" if stratified else "random"
+        print(f"\nprediction-powered, {how}, rate {rate}: covers {covered:.3f}, width {width:.2f} of labels alone")
+    assert 0.92 - 3 * np.sqrt(0.05 / trials) <= covered <= 0.985 + np.sqrt(0.05 / trials)
