@@ -17,7 +17,7 @@ from tracejury.ingest.late import Completion, complete, complete_from_inbox, tak
 from tracejury.ingest.readers import read_together, read_traces
 from tracejury.ingest.ready import Ready, made_ready, read_ahead, unstorable
 from tracejury.ingest.sniff import rejected
-from tracejury.ingest.store import Stored, StoreError, source_key_of, write_all, write_transaction
+from tracejury.ingest.store import TRACES, Stored, StoreError, source_key_of, write_all, write_transaction
 from tracejury.ingest.texts import decompress
 from tracejury.ingest.trace import IngestError, LooseLogs, Rejected, Source, Trace
 from tracejury.ingest.workers import ready_from
@@ -180,7 +180,7 @@ def _commit_together(
 ) -> None:
     if not batch:
         return
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, TRACES) as connection:
         outcomes = write_all(connection, [ready.packed for ready in batch], replace=replace)
         late = _completed(connection, batch, outcomes)
         new = [one.trace_id for one in outcomes if isinstance(one, Stored) and one.state == "new"]
@@ -242,7 +242,7 @@ def _count_late(engine: Engine, report: Report, ready: Ready, outcome: Completio
 def _take_logs(engine: Engine, logs: LooseLogs, report: Report) -> None:
     """Complete stored traces by log records, and keep those of others until their spans come."""
     kept = []
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, TRACES) as connection:
         for trace_id, body in logs.requests:
             outcome = take_logs(connection, trace_id, body, logs.file)
             if outcome is None:
@@ -263,7 +263,7 @@ def _take_logs(engine: Engine, logs: LooseLogs, report: Report) -> None:
 def _complete(engine: Engine, ready: Ready, conflict: StoreError, report: Report) -> None:
     """Join a trace with what is stored of the same run; where that cannot be, name the conflict."""
     try:
-        with write_transaction(engine) as connection:
+        with write_transaction(engine, TRACES) as connection:
             joined = complete_stored(connection, ready.packed)
     except (StoreError, IngestError) as error:
         remedy = getattr(error, "remedy", "") or OTHER_CONTENT

@@ -20,7 +20,7 @@ from tracejury.ingest.formats import otlp
 from tracejury.ingest.late import Completion, complete_by_request, http_file, inbox_bodies, keep
 from tracejury.ingest.messages import numbered_as
 from tracejury.ingest.parse import parse_json
-from tracejury.ingest.store import load, pack, read_transaction, schema, write, write_transaction
+from tracejury.ingest.store import TRACES, load, pack, read_transaction, schema, write, write_transaction
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
 Signal = Literal["traces", "logs"]
@@ -49,12 +49,12 @@ def receive(engine: Engine, body: bytes, *, signal: Signal, is_protobuf: bool) -
     """
     request = _from_protobuf(body, signal) if is_protobuf else _from_json(body, signal)
     by_trace = _split(request, signal)
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, TRACES) as connection:
         for trace_id, (part, items) in by_trace.items():
             _keep(connection, trace_id, part, items, signal)
     shown = []
     for trace_id in by_trace:
-        with write_transaction(engine) as connection:
+        with write_transaction(engine, TRACES) as connection:
             if _is_whole(connection, trace_id) and _show(connection, trace_id):
                 shown.append(trace_id)
     kept = sum(len(items) for _, items in by_trace.values())
@@ -79,7 +79,7 @@ def show_stragglers(engine: Engine, *, older_than_s: float) -> list[str]:
     shown = []
     for trace_id in silent:
         try:
-            with write_transaction(engine) as connection:
+            with write_transaction(engine, TRACES) as connection:
                 is_shown = _show(connection, trace_id)
         except Exception:  # one that cannot be shown must not keep the others waiting
             _log.warning("trace %s cannot be shown yet", trace_id, exc_info=True)

@@ -17,9 +17,10 @@ from tracejury.app.grants import Grant
 from tracejury.app.session import workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.anchoring import may_see_judges
+from tracejury.judging.labels.label_store import labels_of
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.comparison import compare_trace, decided_revision
-from tracejury.judging.matching.matches import decide, review_finding
+from tracejury.judging.matching.matches import MATCHES, decide, review_finding
 from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.records import FindingVerdict, MatchStatus
 from tracejury.judging.store import Workspace
@@ -91,7 +92,7 @@ def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> di
     reference, judge_model, repeat = str(body.get("reference")), str(body.get("judge_model")), body.get("repeat") or 0
     if not isinstance(repeat, int):
         raise NotServedError(422, f"repeat is {repeat!r}, expected the number of a run", RELOAD)
-    with write_transaction(space.engine) as connection:
+    with write_transaction(space.engine, MATCHES, labels_of(trace_id)) as connection:
         _must_not_be_blind(connection, grant)
         before = compare_trace(
             connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat

@@ -1,7 +1,7 @@
 """The one database: traces written once, text stored once, source bytes kept."""
 
 from tracejury.ingest.pack import Packed, content_digest, pack
-from tracejury.ingest.store.engine import open_engine, read_transaction, write_transaction
+from tracejury.ingest.store.engine import TRACES, open_engine, read_transaction, write_transaction
 from tracejury.ingest.store.load import (
     load,
     load_source,
@@ -17,6 +17,7 @@ from tracejury.ingest.store.search import Hit, search
 from tracejury.ingest.store.write import Stored, StoreError, remove, write, write_all
 
 __all__ = [
+    "TRACES",
     "Hit",
     "Packed",
     "StoreError",

@@ -6,18 +6,24 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 
 T = TypeVar("T")
-_WRITERS = 0x7472616365  # "trace": the advisory lock that one writer at a time holds
+_WRITERS = 0x7472616365  # "trace": the advisory lock that writers of a subject share, and a writer alone has
+TRACES = "traces"
+"""The subject of those who write traces: they number rows by hand."""
+_CONNECTIONS, _MORE = 10, 30
+"""To PostgreSQL from one process: as many are kept, and so many more are opened while all are in use."""
 
 
 def open_engine(url: str) -> Engine:
     """An engine for `url` (SQLite or PostgreSQL). Raises `sqlalchemy.exc.ArgumentError` on a malformed URL."""
-    engine = create_engine(_read_only(url) or url, pool_pre_ping=not url.startswith("sqlite"))
+    kept = {} if url.startswith("sqlite") else {"pool_size": _CONNECTIONS, "max_overflow": _MORE, "pool_pre_ping": True}
+    engine = create_engine(_read_only(url) or url, **kept)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _on_sqlite_connect)
         event.listen(engine, "begin", _on_sqlite_begin)
@@ -54,17 +60,29 @@ def read_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def write_transaction(engine: Engine) -> Iterator[Connection]:
+def write_transaction(engine: Engine, *subjects: str) -> Iterator[Connection]:
     """One write transaction: all of it or nothing.
 
     SQLite takes its write lock at the beginning: a transaction that reads first and writes later cannot wait
-    for another writer, it fails at once with "database is locked". PostgreSQL gets the same order by a lock of
+    for another writer, it fails at once with "database is locked". PostgreSQL gets the same order by locks of
     ours: what is read before writing (the newest revision, the people counted) is still so when it is written.
+    There, writers that name their `subjects` ("run 3", "labels of ...") wait for those of the same subjects alone;
+    one that names none waits for all, and all for it. Keys of rows then follow each other within a subject only:
+    of two subjects, the row with the smaller key may be committed later.
     """
     with engine.connect().execution_options(tracejury_writes=True) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
+            connection.exec_driver_sql(_locks(subjects))
         yield connection
+
+
+def _locks(subjects: Sequence[str]) -> str:
+    """The statement that takes the locks, always in the same order: two writers never wait for each other."""
+    if not subjects:
+        return f"SELECT pg_advisory_xact_lock({_WRITERS})"
+    keys = sorted(int.from_bytes(blake2b(one.encode(), digest_size=8).digest(), signed=True) for one in set(subjects))
+    own = (f"pg_advisory_xact_lock({key})" for key in keys)
+    return f"SELECT pg_advisory_xact_lock_shared({_WRITERS}), {', '.join(own)}"
 
 
 def _on_sqlite_connect(dbapi_connection: Any, _record: object) -> None:

@@ -274,7 +274,7 @@ def _message_rows(packed: Packed, text_keys: Mapping[str, int]) -> Iterator[Row]
 
 
 def _after(connection: Connection, last: Select[tuple[int]]) -> int:
-    """The next free key: there is one writer at a time."""
+    """The next free key: there is one writer of traces at a time."""
     return int(connection.scalar(last) or 0) + 1
 
 

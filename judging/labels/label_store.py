@@ -75,7 +75,7 @@ def apply_ops(
     item = Item(annotator=annotator, trace_id=trace_id, occasion=occasion)
     ops = list({op.op_id: op for op in ops}.values())
     forms = {op.op_id: op.form() for op in ops}
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, *_subjects(trace_id, forms.values())) as connection:
         known = _known_ops(connection, forms)
         _refuse_foreign(known, item)
         new = [op for op in ops if op.op_id not in known]
@@ -90,6 +90,23 @@ def apply_ops(
             queue.touch(connection, annotator=annotator, trace_id=trace_id, occasion=occasion, now=writer.now)
         state_now = _state(connection, item, revision) if known else None
     return Applied(revision, tuple(op.op_id for op in ops), state_now)
+
+
+def labels_of(trace_id: str) -> str:
+    """The subject of those who write labels on a trace: rows of one trace are numbered and timed one after another."""
+    return f"labels of {trace_id}"
+
+
+def _subjects(trace_id: str, forms: Iterable[Payload]) -> set[str]:
+    """What a batch writes about. A label id is named: it may belong to another trace."""
+    subjects = {labels_of(trace_id)}
+    for form in forms:
+        match form:
+            case ErrorPut() | ErrorDelete():
+                subjects.add(f"label {form.label_id}")
+            case ReviewPut():
+                subjects.add(queue.QUEUES)
+    return subjects
 
 
 def state(engine: Engine, *, annotator: str, trace_id: str, occasion: int = 0) -> dict[str, Any]:
@@ -121,7 +138,9 @@ class _Writer:
         self.connection, self.item = connection, item
         self.now = time.time_ns() // 1000
         row = connection.execute(
-            select(schema.trace.c.trace_key, schema.trace.c.digest).where(schema.trace.c.trace_id == item.trace_id)
+            select(schema.trace.c.trace_key, schema.trace.c.digest)
+            .where(schema.trace.c.trace_id == item.trace_id)
+            .with_for_update(read=True)  # nobody puts another trace in its place meanwhile
         ).one_or_none()
         if row is None:
             raise OpError(

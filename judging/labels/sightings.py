@@ -33,7 +33,7 @@ def note_seen(engine: Engine, *, annotator: str, trace_ids: Iterable[str], what:
     if not new:
         return
     row = {"annotator": annotator, "what": what, "created_at": at or time.time_ns() // 1000}
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, f"seen by {annotator}") as connection:
         rows = [{**row, "trace_id": one} for one in sorted(new.difference(connection.scalars(known)))]
         if rows:
             connection.execute(insert(_seen), rows)

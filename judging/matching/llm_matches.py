@@ -13,6 +13,7 @@ from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.judges.limits import StopRunError
 from tracejury.judging.matching.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model
 from tracejury.judging.matching.matches import (
+    MATCHES,
     by_person,
     candidates_of,
     complete_errors,
@@ -92,7 +93,7 @@ def propose_with_model(
 
 def withdraw_proposals(engine: Engine, model: str) -> int:
     """Withdraw every standing proposal of a model, in whatever version of the prompt; returns how many."""
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, MATCHES) as connection:
         counts = store_proposals(connection, [], author=f"{BY_MODEL}{model}@", is_prefix=True)
         record(connection, who="command", what=WITHDRAWN, subject=model, detail=dict(counts))
     return counts["withdrawn"]
@@ -114,9 +115,10 @@ class _Asking:
         self.done = 0
 
     async def all(self, judge_model: str | None) -> LlmSummary:
+        last_label = newest_label(self.engine)
         with read_transaction(self.engine) as connection:
             before = _asked(connection, self.matcher.author)
-            questions = list(_questions(connection, judge_model))
+            questions = list(_questions(connection, judge_model, last_label))
         todo = [question for question in questions if before.get(question.subject) != question.prompt_hash]
         self.summary.questions, self.summary.asked_before = len(questions), len(questions) - len(todo)
         await asyncio.gather(*(self._one(question, len(todo)) for question in todo))
@@ -161,7 +163,7 @@ class _Asking:
 
     def _keep(self, question: _Question, outcome: Proposed) -> None:
         """Store the proposals in the place of what this model proposed for the same person and cell before."""
-        with write_transaction(self.engine) as connection:
+        with write_transaction(self.engine, MATCHES) as connection:
             counts = store_proposals(
                 connection,
                 outcome.matches,
@@ -191,8 +193,7 @@ class _Asking:
         self.summary.withdrawn += counts["withdrawn"]
 
 
-def _questions(connection: Connection, judge_model: str | None) -> Iterator[_Question]:
-    last_label = newest_label(connection)
+def _questions(connection: Connection, judge_model: str | None, last_label: int) -> Iterator[_Question]:
     for trace_id, errors in complete_errors(connection).items():
         cells, people = judged_cells(connection, trace_id, judge_model), by_person(errors)
         found = candidates_of(connection, cells)

@@ -70,6 +70,10 @@ class Decision:
     proposers: tuple[str, ...] = ()
 
 
+MATCHES = "matches"
+"""The subject of those who write matches and reviews of findings."""
+
+
 def propose_matches(
     engine: Engine, *, judge_model: str | None = None, progress: Progress | None = None
 ) -> dict[str, int]:
@@ -80,11 +84,12 @@ def propose_matches(
     """
     resolve_waiting(engine)
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
+    last_label = newest_label(engine)
     with read_transaction(engine) as connection:
-        by_trace, last_label = complete_errors(connection), newest_label(connection)
+        by_trace = complete_errors(connection)
     likeness = TextLikeness()
     for number, (trace_id, errors) in enumerate(by_trace.items()):
-        with write_transaction(engine) as connection:
+        with write_transaction(engine, MATCHES) as connection:
             totals.update(_propose_trace(connection, trace_id, errors, judge_model, likeness))
             cells = [cell.cell_key for cell in judged_cells(connection, trace_id, judge_model)]
             record_matching(connection, cells, {error.annotator for error in errors}, last_label)
@@ -488,9 +493,10 @@ def complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
     return by_trace
 
 
-def newest_label(connection: Connection) -> int:
-    """The newest row of `error_label`, 0 where there is none."""
-    return int(connection.scalar(select(largest(tables.error_label.c.row_key))) or 0)
+def newest_label(engine: Engine) -> int:
+    """The newest row of `error_label`, 0 where there is none, while nobody writes one: all before it can be read."""
+    with write_transaction(engine) as connection:
+        return int(connection.scalar(select(largest(tables.error_label.c.row_key))) or 0)
 
 
 def record_matching(

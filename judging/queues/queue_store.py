@@ -42,6 +42,8 @@ FIRST, REPEAT, PRACTICE = 0, 1, 2
 SUBMITTED = ("counted", "extra")
 FINISHED = (*SUBMITTED, "skipped")
 SECOND = 1_000_000
+QUEUES = "queues"
+"""The subject of those who hand out places, and of those whose review takes or ends one."""
 Status = Literal["open", "submitted", "skipped"]
 Outcome = Literal["counted", "extra", "skipped", "expired"]
 Hidden = Literal["agent", "model"]
@@ -334,7 +336,7 @@ def next_item(engine: Engine, queue_key: int, annotator: str, *, now: int) -> As
     Asking again gives the same place until it is submitted or skipped. A closed queue gives nothing new, but a
     place that is held may be finished. Raises `KeyError` for an unknown queue.
     """
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, QUEUES) as connection:
         return take_next(connection, queue_key, annotator, now=now)
 
 
@@ -615,7 +617,11 @@ def touch(connection: Connection, *, annotator: str, trace_id: str, occasion: in
         )
     )
     for key, lease_s in connection.execute(own).all():
-        connection.execute(update(_lease).where(_lease.c.lease_key == key).values(expires_at=now + lease_s * SECOND))
+        connection.execute(
+            update(_lease)
+            .where(_lease.c.lease_key == key, _lease.c.outcome.is_(None))
+            .values(expires_at=now + lease_s * SECOND)
+        )
 
 
 # ---- what the administrator sees -------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from tracejury.judging.runs.verdicts import (
     ensure_judge_version,
     finish_cell,
     set_run_status,
+    subject_of,
     trace_digests,
 )
 from tracejury.judging.store import tables
@@ -68,14 +69,14 @@ def judge_all(
             trace = load(connection, trace_id, with_logs=False)
         verdicts = verdicts_of(trace, missing)
         assert run_key is not None
-        with write_transaction(engine) as connection:
+        with write_transaction(engine, subject_of(run_key)) as connection:
             _keep(connection, run_key, verdicts, versions)
         states.update(verdict.state for verdict in verdicts)
         findings += sum(len(verdict.findings) for verdict in verdicts if isinstance(verdict, Verdict))
         if progress is not None:
             progress(number + 1, len(work))
     if run_key is not None:
-        with write_transaction(engine) as connection:
+        with write_transaction(engine, subject_of(run_key)) as connection:
             set_run_status(connection, run_key, "done")
     return {
         "run": run_key,

@@ -219,7 +219,7 @@ def sign_in(
     """
     at = time.time_ns() // 1000 if now is None else now
     name = name.strip()[:200]
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, "sign-in") as connection:
         _refuse_guessing(connection, name, address, device, at)
         record(connection, who=name, what=_TRIED, subject=name, detail=_from(address, device), at=at)
     with read_transaction(engine) as connection:
@@ -232,7 +232,7 @@ def sign_in(
         return None
     if not row.active:
         raise DeactivatedError
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, "sign-in") as connection:
         if _hasher().check_needs_rehash(row.password_hash):
             connection.execute(
                 update(_table)

@@ -19,13 +19,15 @@ REMOVED = "traces removed"
 
 
 def newest_rows(*appended: Table) -> list[ColumnElement[int]]:
-    """Of tables that are only appended to: the newest key of each, then when it was written, where they say so.
+    """Of tables that are only appended to: the newest key of each and how many rows, then when the newest was written.
 
-    The time, since a restored backup that goes another way must not pass for what was there before. Last how often
-    traces were removed: then rows are missing, and the newest may be the same.
+    The number, since of two that write at once the one with the smaller key may end later. The time, since a restored
+    backup that goes another way must not pass for what was there before. Last how often traces were removed: then
+    rows are missing, and the newest may be the same.
     """
     keys = {table: next(iter(table.primary_key)) for table in appended}
     newest: list[ColumnElement[int]] = [largest(key) for key in keys.values()]
+    newest += [select(func.count()).select_from(table).scalar_subquery() for table in appended]
     for table, key in keys.items():
         if "created_at" in table.c:
             written = select(table.c.created_at).order_by(key.desc()).limit(1).scalar_subquery()

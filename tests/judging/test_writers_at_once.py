@@ -1,0 +1,180 @@
+"""Annotators, judges and ingest write to PostgreSQL at the same time: none waits for another, nothing is lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as Late
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, func, insert, select
+from tests.build import small_trace, span_id
+from tests.judging.grid import Counting, Grid, plan_more
+from tests.judging.team import many_traces, queue_of, trace_id
+
+from tracejury.ingest.batch import store
+from tracejury.ingest.store import TRACES, read_transaction, write_transaction
+from tracejury.judging.integrity import check_opinions
+from tracejury.judging.labels.label_store import Applied, apply_ops, labels_of
+from tracejury.judging.labels.ops import Op
+from tracejury.judging.labels.sightings import note_seen
+from tracejury.judging.matching.matches import newest_label, propose_matches
+from tracejury.judging.queues.queue_store import next_item
+from tracejury.judging.runs.run_store import RunStore
+from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.revisions import Revision, revision
+
+ITEMS, PEOPLE, WANTED, LABELS = 8, 6, 2, 3
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def space(new_database: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("TRACEJURY_DATABASE", new_database())
+    return many_traces(tmp_path / "home", ITEMS)
+
+
+def save(space: Workspace, who: str, trace: str, base: int, kind: str = "error.put", **payload: Any) -> int:
+    """One operation as a browser sends it; the revision after it."""
+    form = {"label_id": f"{who}-{trace}-{base}", "span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "high"}
+    op = Op(op_id=f"{who}-{trace}-{base}-operation", kind=kind, payload=payload or form)
+    done = apply_ops(space.engine, annotator=who, trace_id=trace, base_revision=base, ops=[op])
+    assert isinstance(done, Applied)
+    return done.revision
+
+
+@contextmanager
+def another() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+def label_row(connection: Connection, trace: str) -> None:
+    """A label as an operation stores it, in a transaction that is still open."""
+    row = {
+        "label_id": "slow", "trace_id": trace, "annotator": "slow", "occasion": 0, "span_ids": "[]", "dimensions": "[]",
+        "description": "", "evidence": "[]", "phase": "blind", "attributes": "{}", "deleted": False, "author": "slow",
+        "created_at": 1,
+    }  # fmt: skip
+    connection.execute(insert(tables.error_label).values(row))
+
+
+def test_nobody_waits_for_the_writers_of_another_subject(space: Workspace, tmp_path: Path) -> None:
+    queue = queue_of(space, ITEMS)
+    grid = plan_more(space.engine, tmp_path)
+    run = RunStore(grid.engine, grid.run_key)
+    run.take(resumes=True)
+    busy = (TRACES, "run 999", labels_of(trace_id(1)))
+    with another() as pool, write_transaction(space.engine, *busy):
+        save_elsewhere = pool.submit(save, space, "ada", trace_id(0), 0)
+        assert save_elsewhere.result(PATIENCE_S) == 1
+        assert pool.submit(next_item, space.engine, queue, "ben", now=1).result(PATIENCE_S) is not None
+        assert pool.submit(run.heartbeat).result(PATIENCE_S) == "running"
+        assert pool.submit(run.claim).result(PATIENCE_S)
+        seen = {"annotator": "ada", "trace_ids": [trace_id(2)], "what": "Compare"}
+        pool.submit(lambda: note_seen(space.engine, **seen)).result(PATIENCE_S)
+    run.leave()
+
+
+@pytest.mark.parametrize("subjects", [(), (labels_of(trace_id(1)),)])
+def test_a_save_waits_for_a_writer_of_the_same_trace_and_for_one_of_everything(
+    space: Workspace, subjects: tuple[str, ...]
+) -> None:
+    with another() as pool:
+        with write_transaction(space.engine, *subjects):
+            saving = pool.submit(save, space, "ada", trace_id(1), 0)
+            with pytest.raises(Late):
+                saving.result(0.5)
+        assert saving.result(PATIENCE_S) == 1
+
+
+def test_an_earlier_key_that_is_committed_later_makes_another_revision(space: Workspace) -> None:
+    with write_transaction(space.engine, labels_of(trace_id(1))) as slow, another() as pool:
+        label_row(slow, trace_id(1))
+        pool.submit(save, space, "ada", trace_id(0), 0).result(PATIENCE_S)
+        with read_transaction(space.engine) as connection:
+            before = revision(connection)
+    with read_transaction(space.engine) as connection:
+        assert revision(connection) != before
+
+
+def test_the_newest_label_is_read_once_all_before_it_are_there(space: Workspace) -> None:
+    """Else a match would pass for compared with a label that nobody could read."""
+    with another() as pool:
+        with write_transaction(space.engine, labels_of(trace_id(1))) as slow:
+            label_row(slow, trace_id(1))
+            reading = pool.submit(newest_label, space.engine)
+            with pytest.raises(Late):
+                reading.result(0.5)
+        key = reading.result(PATIENCE_S)
+    with read_transaction(space.engine) as connection:
+        assert key == connection.scalar(select(func.max(tables.error_label.c.row_key)))
+
+
+class Watch:
+    """Reads the store all the time; what two equal revisions stood for must be the same."""
+
+    def __init__(self, space: Workspace) -> None:
+        self.space, self.over = space, threading.Event()
+        self.seen: dict[Revision, set[tuple[int, ...]]] = {}
+
+    def __call__(self) -> None:
+        counted = (tables.error_label, tables.review, tables.finding, tables.match)
+        counts = select(*(select(func.count()).select_from(table).scalar_subquery() for table in counted))
+        while not self.over.is_set():
+            with read_transaction(self.space.engine) as connection:
+                at = revision(connection)
+                self.seen.setdefault(at, set()).add(tuple(connection.execute(counts).one()))
+            time.sleep(0.005)
+
+
+def work_off(space: Workspace, queue: int, who: str) -> int:
+    """Take items until none is left, put labels on each and submit; how many labels were acknowledged."""
+    labels = 0
+    while (place := next_item(space.engine, queue, who, now=time.time_ns() // 1000)) is not None:
+        for number in range(LABELS):
+            assert save(space, who, place.trace_id, number) == number + 1
+        labels += LABELS
+        review = {"status": "submitted", "no_error": False, "reason": "", "active_ms": 1}
+        save(space, who, place.trace_id, LABELS, "review.put", **review)
+    return labels
+
+
+def test_no_label_revision_place_or_verdict_is_lost(space: Workspace, tmp_path: Path) -> None:
+    queue, grids = queue_of(space, ITEMS, k=WANTED), [plan_more(space.engine, tmp_path) for _ in range(2)]
+    watch = Watch(space)
+    watching = threading.Thread(target=watch)
+    watching.start()
+    with ThreadPoolExecutor(PEOPLE + len(grids) + 2) as pool:
+        saving = [pool.submit(work_off, space, queue, f"p{who}") for who in range(PEOPLE)]
+        judging = [pool.submit(_run, grid) for grid in grids]
+        more = [small_trace(f"{number:032x}") for number in range(1000, 1020)]
+        reading = [pool.submit(store, space.engine, more[at::2]) for at in range(2)]
+        for _ in range(3):
+            propose_matches(space.engine)
+        labels = sum(one.result(PATIENCE_S) for one in saving)
+        assert [one.result(PATIENCE_S) for one in judging] == [{"scored": 2 * ITEMS}] * 2
+        assert sum(one.result(PATIENCE_S).traces for one in reading) == len(more)
+    watch.over.set()
+    watching.join()
+
+    assert labels == ITEMS * WANTED * LABELS
+    lease, op = tables.lease, tables.op
+    with read_transaction(space.engine) as connection:
+        assert connection.scalar(select(func.count(tables.error_label.c.label_id.distinct()))) == labels
+        assert connection.scalar(select(func.count()).select_from(op)) == labels + ITEMS * WANTED
+        counted = select(func.count()).where(lease.c.outcome == "counted").group_by(lease.c.item_key)
+        assert list(connection.scalars(counted)) == [WANTED] * ITEMS
+        assert connection.scalar(select(func.count()).where(lease.c.outcome != "counted")) == 0
+    assert check_opinions(space.engine) == []
+    assert [states for states in watch.seen.values() if len(states) > 1] == []
+    assert len(watch.seen) > 5
+
+
+def _run(grid: Grid) -> dict[str, int]:
+    return dict(grid.run(Counting(delay_s=0.01)).states)
