@@ -16,7 +16,7 @@ T = TypeVar("T")
 _WRITERS = 0x7472616365  # "trace": the advisory lock that writers of a subject share, and a writer alone has
 TRACES = "traces"
 """The subject of those who write traces: they number rows by hand."""
-_CONNECTIONS, _MORE = 10, 30
+_CONNECTIONS, _MORE = 20, 20
 """To PostgreSQL from one process: as many are kept, and so many more are opened while all are in use."""
 
 

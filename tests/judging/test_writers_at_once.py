@@ -24,7 +24,7 @@ from tracejury.judging.labels.label_store import Applied, apply_ops, labels_of
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.matches import newest_label, propose_matches
-from tracejury.judging.queues.queue_store import next_item
+from tracejury.judging.queues.queue_store import QUEUES, next_item
 from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store.revisions import Revision, revision
@@ -91,6 +91,21 @@ def test_a_save_waits_for_a_writer_of_the_same_trace_and_for_one_of_everything(
             with pytest.raises(Late):
                 saving.result(0.5)
         assert saving.result(PATIENCE_S) == 1
+
+
+def test_a_review_and_a_hand_out_wait_for_each_other(space: Workspace) -> None:
+    """Else two people could both be the last one wanted."""
+    queue = queue_of(space, ITEMS)
+    with another() as pool, another() as more:
+        with write_transaction(space.engine, QUEUES):
+            taking = more.submit(next_item, space.engine, queue, "ben", now=1)
+            review = {"status": "submitted", "no_error": True, "reason": "", "active_ms": 1}
+            submitting = pool.submit(save, space, "ada", trace_id(1), 0, "review.put", **review)
+            for waiting in (taking, submitting):
+                with pytest.raises(Late):
+                    waiting.result(0.5)
+        assert submitting.result(PATIENCE_S) == 1
+        assert taking.result(PATIENCE_S) is not None
 
 
 def test_an_earlier_key_that_is_committed_later_makes_another_revision(space: Workspace) -> None:
