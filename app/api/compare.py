@@ -20,13 +20,14 @@ from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.labels.label_store import labels_of
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.comparison import compare_trace, decided_revision
-from tracejury.judging.matching.matches import MATCHES, decide, review_finding
+from tracejury.judging.matching.matches import MATCHES, decide, review_finding, undo_decision
 from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.records import FindingVerdict, MatchStatus
 from tracejury.judging.store import Workspace
 
 STATUSES: tuple[MatchStatus, ...] = ("confirmed", "rejected")
 VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
+UNDO = "undo"
 RELOAD = "reload the page"
 PURPOSE = "compare"
 """Of tokens for reading and deciding a trace's pairs; made only for those who may see judges' answers."""
@@ -120,6 +121,9 @@ def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author:
         status = body.get("status")
         if label_id not in errors:
             raise NotServedError(422, f"error {label_id!r} is not an error of this annotator on the trace", RELOAD)
+        if status == UNDO:
+            _undo(connection, label_id=str(label_id), finding_key=int(finding_key), author=author)
+            return
         if status not in STATUSES:
             raise NotServedError(422, f"{status!r} is not a decision: use {' or '.join(STATUSES)}", RELOAD)
         decide(connection, label_id=str(label_id), finding_key=int(finding_key), status=status, author=author)
@@ -132,6 +136,13 @@ def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author:
             409, "this finding is matched with an error", "reject the match before you review the finding"
         )
     review_finding(connection, finding_key=int(finding_key), verdict=verdict, author=author)
+
+
+def _undo(connection: Connection, *, label_id: str, finding_key: int, author: str) -> None:
+    try:
+        undo_decision(connection, label_id=label_id, finding_key=finding_key, author=author)
+    except KeyError as error:
+        raise NotServedError(409, "there is no decision of yours on this match to undo", RELOAD) from error
 
 
 def _refuse(error: NotServedError) -> None:

@@ -22,6 +22,7 @@ from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, repeats_of, undecided
+from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, PairState
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
 from tracejury.judging.store.judge_models import versions_of
@@ -80,9 +81,7 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
         return
     text = reading_of(trace_id)
     goal_line(traces, trace_id, found)
-    marks, above = lane_marks(found, text), st.empty()
-    if is_new("compare") and not marks.empty:
-        above.skeleton(height=charts.LANES_HEIGHT)
+    marks = lane_marks(found, text)
     focus = chosen_lane(marks) or asked_pair(found)
     comparison(
         {
@@ -102,8 +101,11 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
         key=KEY,
         on_act=lambda: follow(trace_id, open_pairs),
     )
+    below = st.empty()
+    if is_new("compare") and not marks.empty:
+        below.skeleton(height=charts.LANES_HEIGHT)
     paint("compare")
-    with above:
+    with below:
         lanes(marks, spans=len(text.blocks))
     st.caption(progress(open_pairs))
     scores_and_replies(found)
@@ -201,12 +203,25 @@ def goal_line(traces: pd.DataFrame, trace_id: str, found: Comparison) -> None:
     errors = len({pair.error.label_id for pair in found.pairs if pair.error is not None})
     st.caption(f"{counted(errors, 'reference error')}: {tally}", help=meanings(("reference", *STATES)))
     if "not proposed yet" in states:
-        st.caption("No matches are proposed for some of these. Try: `tracejury match`")
+        propose_now()
     if isinstance(row["goal"], str) and row["goal"]:
         with st.expander("Goal and answer", key="goal"):
             st.text(row["goal"])
             st.caption("Final answer")
             st.text(row["final_answer"] if isinstance(row["final_answer"], str) else "none")
+
+
+def propose_now() -> None:
+    """Some errors or findings were never compared: one press compares them."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("No matches are proposed yet for some of these.")
+        st.button("Propose matches by rule", key="propose-here", icon=":material/join_inner:", on_click=propose)
+
+
+def propose() -> None:
+    """Match by rule in the whole workspace."""
+    if user().may("adjudicator"):
+        propose_matches(workspace().engine)
 
 
 def lanes(marks: pd.DataFrame, *, spans: int) -> None:
@@ -235,7 +250,8 @@ def lane_marks(found: Comparison, text: TraceText) -> pd.DataFrame:
         if pair.error is not None:
             label = f"{'+'.join(pair.error.dimensions)} {pair.error.impact}"
             rows += [
-                (pair.key, "annotator", place.get(s, 0), pair.state, label, s in place) for s in pair.error.span_ids
+                (pair.key, "annotator", place.get(s, 0), pair.state, f"{text.ordinals.get(s, s)} {label}", s in place)
+                for s in pair.error.span_ids
             ]
         if pair.finding is not None:
             label = pair.finding.dimension or pair.rubric or ""
@@ -249,8 +265,7 @@ def progress(open_pairs: dict[str, int]) -> str:
     total, waiting = len(open_pairs), sum(count > 0 for count in open_pairs.values())
     return (
         f"{counted(sum(open_pairs.values()), 'pair')} undecided on {waiting} of {counted(total, 'compared trace')} "
-        "with findings. Keys: J next pair · K previous pair · Y same error · N different errors · M match · V valid "
-        "new error · F false alarm · D duplicate · U next undecided pair."
+        "with findings. Press ? for the keys."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +44,7 @@ from tracejury.judging.store.revisions import largest
 from tracejury.judging.store.spans import parents_of
 from tracejury.judging.taxonomy import dimensions_of
 
+BY_PERSON, RESTORED = "decided by a person", "restored by undo"
 _match, _finding, _cell = tables.match, tables.finding, tables.cell
 Progress = Callable[[int, int], None]
 CANDIDATES = "candidates"
@@ -138,12 +139,53 @@ def decide(connection: Connection, *, label_id: str, finding_key: int, status: M
                 status=word,
                 author=author,
                 confidence=1.0,
-                reasons=("decided by a person",),
+                reasons=(BY_PERSON,),
                 localized=label == label_id and is_localized(error, found[finding]),
             )
             for label, finding, word in said
         ],
     )
+
+
+def undo_decision(connection: Connection, *, label_id: str, finding_key: int, author: str) -> None:
+    """Take back a person's newest word on a pair, and the rejections that came with it: what stood before stands again.
+
+    Appended like every word. Raises `KeyError` where this person has said nothing of the pair that stands.
+    """
+    own = select(_match).where(_match.c.author == author).order_by(_match.c.row_key)
+    rows = list(connection.execute(own).all())
+    words = _words(rows, label_id, finding_key)
+    if not words:
+        raise KeyError(f"no word of {author} on error {label_id} and finding {finding_key}")
+    for row in _said_together(rows, words[-1]):
+        *before, last = _words(rows, row.label_id, row.finding_key) or [None]
+        if last is row:
+            match = _as_match(before[-1] if before else row)
+            _append(connection, [replace(match, reasons=(BY_PERSON, RESTORED))], withdrawn=not before)
+
+
+def _words(rows: Sequence[Any], label_id: str, finding_key: int) -> list[Any]:
+    """A person's words on a pair that have not been taken back, oldest first; `rows` are all of that person."""
+    words: list[Any] = []
+    for row in rows:
+        if (row.label_id, row.finding_key) != (label_id, finding_key):
+            continue
+        if row.withdrawn or RESTORED in orjson.loads(row.reasons):
+            words.pop()
+        else:
+            words.append(row)
+    return words
+
+
+def _said_together(rows: Sequence[Any], word: Any) -> list[Any]:
+    """The word and, of a confirmation, the rejections of its rivals, which `decide` appended right behind it."""
+    together = [word]
+    for row in (row for row in rows if row.row_key > word.row_key and word.status == "confirmed"):
+        is_rival = (row.label_id == word.label_id) != (row.finding_key == word.finding_key)
+        if row.row_key != together[-1].row_key + 1 or row.status != "rejected" or not is_rival:
+            break
+        together.append(row)
+    return together
 
 
 def _rivals(connection: Connection, error: ErrorLabel, finding_key: int, cell: Any) -> list[tuple[str, int]]:
@@ -364,14 +406,14 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
     """Every person's newest word on every pair: trace_id, dimension, judge_model, label_id, finding_id, matcher,
     status.
 
-    The input of `judging.agreement.matchers`: proposals are nobody's word, and words on labels that are gone count
-    no more.
+    The input of `judging.agreement.matchers`: proposals are nobody's word, and words that were taken back, or are on
+    labels that are gone, count no more.
     """
     names = version_names(connection)
     rows = connection.execute(
         select(
             _cell.c.trace_id, _cell.c.judge_version,
-            _match.c.label_id, _match.c.finding_key, _match.c.author, _match.c.status,
+            _match.c.label_id, _match.c.finding_key, _match.c.author, _match.c.status, _match.c.withdrawn,
         )
         .join(_finding, _finding.c.finding_key == _match.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
@@ -386,7 +428,7 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
             row.finding_key, row.author, row.status,
         )
         for row in newest_word.values()
-        if row.label_id in there
+        if row.label_id in there and not row.withdrawn
     ]  # fmt: skip
     columns = ["trace_id", "dimension", "judge_model", "label_id", "finding_id", "matcher", "status"]
     return pd.DataFrame(found, columns=columns)

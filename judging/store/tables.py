@@ -401,7 +401,12 @@ match = Table(
     Column("confidence", Float, nullable=False),
     Column("reasons", Text, nullable=False, comment="JSON list"),
     Column("localized", Boolean, nullable=False, comment="a citation resolves to a span of the error"),
-    Column("withdrawn", Boolean, nullable=False, comment="a proposal that a later proposal run no longer makes"),
+    Column(
+        "withdrawn",
+        Boolean,
+        nullable=False,
+        comment="a proposal that a later run no longer makes, or a word withdrawn",
+    ),
     _when(),
     Index("ix_match_label_id_finding_key", "label_id", "finding_key"),
 )

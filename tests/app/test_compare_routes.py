@@ -16,7 +16,7 @@ from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, undecided
-from tracejury.judging.matching.matches import finding_reviews
+from tracejury.judging.matching.matches import finding_reviews, match_decisions
 from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
 from tracejury.judging.reports.filters import Filters
@@ -66,6 +66,37 @@ def test_a_confirmed_pair_names_who_confirmed_it(full: Workspace, client: TestCl
     answer = client.post("/api/compare/decide", json=sent).json()
     after = next(p for p in answer["pairs"] if p["key"] == pair.key)
     assert (after["status"], after["author"], after["decided"]) == ("confirmed", "ruth", True)
+
+
+def test_a_decision_is_undone_with_what_it_rejected_and_only_by_its_author(full: Workspace, client: TestClient) -> None:
+    with read_transaction(full.engine) as connection:
+        comparison = compare_trace(
+            connection, trace_id="e4043bbcbac772732118f0a8679c9546", reference="ben", judge_model=JUDGE_MODEL
+        )
+    pair = next(p for p in comparison.pairs if p.state == "localized")
+    assert pair.error is not None
+    other = next(p.finding_key for p in comparison.pairs if p.state == "unmatched")
+    about = {"label_id": pair.error.label_id, "reference": "ben"}
+
+    def sent(finding_key: int | None, status: str, user: str = "ruth") -> Any:
+        told = body(full, comparison.trace_id, **about, finding_key=finding_key, status=status)
+        told["token"] = compare_token(full, comparison.trace_id, user)
+        return client.post("/api/compare/decide", json=told)
+
+    def states(answer: Any) -> dict[str, tuple[str, str | None]]:
+        return {p["key"]: (p["state"], p["status"]) for p in answer.json()["pairs"]}
+
+    before = {p.key: (p.state, p.decision.status if p.decision else None) for p in comparison.pairs}
+    sent(pair.finding_key, "confirmed")
+    confirmed = states(sent(other, "confirmed"))
+    assert confirmed[f"{pair.error.label_id}|{other}"][1] == "confirmed"
+    assert sent(other, "undo", "mallory").status_code == 409
+    undone = states(sent(other, "undo"))
+    assert undone[pair.key] == ("localized", "confirmed")  # as it stood before the second decision
+    assert states(sent(pair.finding_key, "undo")) == before
+    assert sent(pair.finding_key, "undo").status_code == 409
+    with read_transaction(full.engine) as connection:
+        assert match_decisions(connection).empty
 
 
 def test_each_answer_is_newer_than_the_page_and_the_answer_before_it(full: Workspace, client: TestClient) -> None:

@@ -16,6 +16,8 @@ from tracejury.judging.matching.matches import decisions, finding_reviews
 from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
+BESIDE = "e4043bbcbac772732118f0a8679c9546"
+"""A trace on which an unmatched finding of the careful judge stands beside an error of ben's."""
 
 
 def first_trace(space: Workspace, judge_model: str, state: str) -> str:
@@ -132,7 +134,7 @@ def stays_in_sight_beside_long_spans(page: Page) -> None:
         document.querySelector('.tjc-texts').scrollTop = 3000;
     }""")
     assert page.evaluate("() => document.querySelector('.tjc-texts').scrollTop") > 1000
-    main, card = (page.locator(name).first.bounding_box() for name in (".tjc-main", ".tjc-card h4"))
+    main, card = (page.locator(name).first.bounding_box() for name in (".tjc-main", ".tjc-card h3"))
     assert main is not None
     assert card is not None
     assert main["y"] < card["y"] < main["y"] + main["height"] / 2
@@ -210,3 +212,42 @@ def test_the_pass_is_renewed_at_half_its_life_and_what_is_open_stays_open(
     page.clock.fast_forward(11 * 60 * 1000)
     page.wait_for_function("(before) => document.querySelector('[data-tjc]').dataset.pass !== before", arg=before)
     assert page.evaluate("document.querySelector('.tjc-acts select').dataset.kept") == "yes"
+
+
+def test_a_candidate_is_one_digit_and_z_takes_it_back(page: Page, sample_server: str, sample_space: Workspace) -> None:
+    page.goto(f"{sample_server}/compare?trace={BESIDE}&person=ben&judge_model=careful-judge")
+    settled(page)
+    row = page.locator('.tjc-row[data-key^="|"]').first  # a finding alone
+    row.click()
+    candidate_by_digit(page, sample_space, str(row.get_attribute("data-key")))
+
+
+def candidate_by_digit(page: Page, space: Workspace, key: str) -> None:
+    first = page.locator(".tjc-candidate").first
+    expect(first).to_contain_text("S")
+    page.keyboard.press("1")
+    matched = page.locator(f'.tjc-row[data-key$="{key}"]:not([data-key="{key}"])')
+    expect(matched.locator(".tjc-done")).to_have_attribute("title", "confirmed by ruth")
+    pair = str(matched.get_attribute("data-key"))
+    assert status_of(space, pair) == "confirmed"
+    page.keyboard.press("z")
+    expect(page.locator(f'.tjc-row[data-key="{key}"][aria-selected="true"]')).to_be_visible()
+    expect(page.locator(f'.tjc-row[data-key="{pair}"]')).to_have_count(0)
+    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("v")  # no key is a command while the dialog is open
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(f'.tjc-row[data-key="{key}"] .tjc-done')).to_have_text("·")
+
+
+def test_list_and_evidence_of_both_stand_in_one_view(page: Page, sample_server: str, sample_space: Workspace) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    trace_id = first_trace(sample_space, "hasty-judge", "localized")
+    opened_pair(page, sample_server, trace_id, "hasty-judge")
+    expect(page.locator(".tjc-text mark").first).to_be_visible()
+    for part in (".tjc-list", ".tjc-acts", ".tjc-cards", ".tjc-texts"):
+        box = page.locator(part).bounding_box()
+        assert box is not None
+        assert box["height"] > 30
+        assert box["y"] + box["height"] <= 800, part

@@ -37,6 +37,7 @@ class Comparison {
     this.isMatching = false;
     this.message = "";
     this.texts = new Map();
+    this.undoable = []; // what takes back each decision made on this trace, the newest last
     this.passWaiters = [];
     this.abort = new AbortController();
     document.addEventListener("keydown", (event) => this.key(event), { signal: this.abort.signal });
@@ -71,6 +72,7 @@ class Comparison {
     this.repeat = data.repeat || 0;
     if (isNew) {
       this.texts.clear();
+      this.undoable = [];
       this.chosen = null;
       this.isMatching = false;
       this.message = "";
@@ -121,7 +123,9 @@ class Comparison {
       tjcEl("b", { text: this.pairs.length === 1 ? "1 pair" : `${this.pairs.length} pairs` }),
       tjcEl("span", { class: "tjc-quiet", text: open ? `${open} undecided` : "all decided", "data-tjc-open": open }),
       tjcEl("span", { class: "tjc-grow" }),
-      this.button(`Next undecided`, "U", () => this.next(), { title: `${this.undecidedElsewhere} undecided on other traces` }),
+      this.button("Undo", "Z", () => this.undo(), { disabled: !this.undoable.length }),
+      this.button("Next undecided", "U", () => this.next(), { title: `${this.undecidedElsewhere} undecided on other traces` }),
+      this.button("Keys", "?", () => this.showKeys()),
     );
     const list = tjcEl("ul", { class: "tjc-list", role: "listbox", "aria-label": "Pairs" }, ...this.pairs.map((pair) => this.rowNode(pair)));
     return tjcEl("div", { class: "tjc-side" }, bar, this.pairs.length ? list : tjcEl("div", { class: "tjc-list tjc-empty", text: "Neither the annotator nor the judge reports an error: they agree that the trace has none, or the judge gave no verdict (see below)." }));
@@ -129,8 +133,8 @@ class Comparison {
 
   rowNode(pair) {
     const lines = [];
-    if (pair.error) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { title: tjcMeanings(pair.error.dimensions), text: `Error ${pair.error.dimensions.join("+")} ${pair.error.impact}` }), pair.error.description || "(no description)"));
-    if (pair.finding) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { title: tjcMeanings([tjcAspect(pair.finding)]), text: `Finding ${tjcAspect(pair.finding)}` }), pair.finding.description || "(no description)"));
+    if (pair.error) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { title: tjcMeanings(pair.error.dimensions), text: `Error ${pair.error.spans.join(", ")} ${pair.error.dimensions.join("+")} ${pair.error.impact}` }), pair.error.description || "(no description)"));
+    if (pair.finding) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { title: tjcMeanings([tjcAspect(pair.finding)]), text: `Finding ${tjcPlaces(pair.finding)} ${tjcAspect(pair.finding)}` }), pair.finding.description || "(no description)"));
     return tjcEl("li", {
       class: "tjc-row", role: "option", "aria-selected": String(pair.key === this.chosen), "data-key": pair.key,
       "data-decided": pair.decided ? "yes" : "no",
@@ -147,7 +151,8 @@ class Comparison {
     if (!pair) return tjcEl("div", { class: "tjc-main" });
     return tjcEl("div", { class: "tjc-main" },
       this.actsNode(pair),
-      tjcEl("div", { class: "tjc-cards", tabindex: "0", role: "region", "aria-label": "Error and finding" }, this.referenceNode(pair.error), this.judgeNode(pair)),
+      tjcEl("p", { class: "tjc-means" }, tjcEl("b", { text: pair.state }), ` ${TJ_TERMS[pair.state] || ""}`),
+      tjcEl("div", { class: "tjc-cards", tabindex: "0", role: "region", "aria-label": "Error and finding" }, this.referenceNode(pair), this.judgeNode(pair)),
       tjcEl("div", { class: "tjc-texts", tabindex: "0", role: "region", "aria-label": "Spans", "data-tjc-texts": "" }),
     );
   }
@@ -186,10 +191,11 @@ class Comparison {
     return select;
   }
 
-  referenceNode(error) {
-    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { title: TJ_TERMS.reference, text: `Annotator: ${this.reference}` }));
+  referenceNode(pair) {
+    const { error } = pair;
+    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h3", { title: TJ_TERMS.reference, text: `Annotator: ${this.reference}` }));
     if (!error) {
-      card.append(tjcEl("p", { class: "tjc-quiet", text: "Unmatched: no error of this annotator matches the finding." }));
+      card.append(tjcEl("p", { class: "tjc-quiet", text: "No error of this annotator matches the finding." }), ...this.candidateNodes(pair));
       return card;
     }
     card.append(
@@ -200,9 +206,30 @@ class Comparison {
     return card;
   }
 
+  /** The annotator's errors at the finding's spans and next to them, a digit each. */
+  candidateNodes(pair) {
+    const known = this.candidates(pair);
+    if (!known.length) return [tjcEl("p", { class: "tjc-quiet", text: "The annotator marked nothing at these spans or next to them." })];
+    return [
+      tjcEl("p", { class: "tjc-quiet", text: "Errors at the same and neighbouring spans. Same error?" }),
+      ...known.map(({ error, pairs }, place) => {
+        const text = `${error.spans.join(", ")} ${error.dimensions.join("+")} ${error.impact}: ${error.description || "(no description)"}`;
+        const is = pairs.some((other) => other.finding) ? " (matched with another finding)" : "";
+        return this.button(text + is, String(place + 1), () => this.matchError(error.id), { class: "tjc-candidate" });
+      }),
+    ];
+  }
+
+  candidates(pair) {
+    return (pair.candidates || []).map((id) => {
+      const pairs = this.pairs.filter((other) => other.error && other.error.id === id);
+      return { error: (pairs[0] || {}).error, pairs };
+    }).filter(({ error }) => error);
+  }
+
   judgeNode(pair) {
     const finding = pair.finding;
-    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { title: TJ_TERMS.finding, text: `Judge: ${this.judgeModel}` }));
+    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h3", { title: TJ_TERMS.finding, text: `Judge: ${this.judgeModel}` }));
     if (!finding) {
       const why = pair.rejected ? `Missed: ${pair.rejected} proposed match${pair.rejected > 1 ? "es were" : " was"} rejected.` : "Missed: no finding of this judge matches the error.";
       card.append(tjcEl("p", { class: "tjc-quiet", text: why }));
@@ -239,7 +266,8 @@ class Comparison {
       return;
     }
     host.replaceChildren(...(this.texts.get(pair.key) || []).map(tjcSpan));
-    tjcScrollTo(host, host.querySelector("mark"));
+    const mark = host.querySelector("mark");
+    if (mark) host.scrollTop += mark.getBoundingClientRect().top - host.getBoundingClientRect().top - host.clientHeight / 3;
   }
 
   button(label, key, act, attributes = {}) {
@@ -281,6 +309,7 @@ class Comparison {
 
   key(event) {
     if (!this.root.isConnected || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (document.querySelector('dialog[open], [aria-modal="true"]')) return;
     const target = event.composedPath()[0];
     if (target instanceof HTMLElement && (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable)) return;
     const act = this.acts()[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -292,10 +321,11 @@ class Comparison {
 
   acts() {
     const pair = this.pair;
-    const acts = { j: () => this.step(1), k: () => this.step(-1), u: () => this.next() };
+    const acts = { j: () => this.step(1), k: () => this.step(-1), u: () => this.next(), z: () => this.undo(), "?": () => this.showKeys() };
     if (!pair) return acts;
     if (pair.error && pair.finding) Object.assign(acts, { y: () => this.decide("confirmed"), n: () => this.decide("rejected") });
     if (pair.finding && !pair.error) for (const [, key, verdict] of TJC_VERDICTS) acts[key.toLowerCase()] = () => this.review(verdict);
+    if (!pair.error) this.candidates(pair).forEach(({ error }, place) => (acts[String(place + 1)] = () => this.matchError(error.id)));
     if ((!pair.error || !pair.finding) && this.partners(pair).length) acts.m = () => this.matching();
     return acts;
   }
@@ -312,6 +342,25 @@ class Comparison {
     return this.save({ finding_key: pair.finding.key, verdict: pair.verdict === verdict ? null : verdict });
   }
 
+  matchError(labelId) {
+    return this.save({ label_id: labelId, finding_key: this.pair.finding.key, status: "confirmed" });
+  }
+
+  /** Takes the newest decision of this page back: what stood before stands again. */
+  undo() {
+    if (this.undoable.length && !this.isSaving) return this.save(this.undoable[this.undoable.length - 1], { isUndo: true });
+    return undefined;
+  }
+
+  showKeys() {
+    const rows = TJC_KEYS.map(([key, act]) => tjcEl("tr", {}, tjcEl("td", {}, tjcEl("kbd", { text: key })), tjcEl("td", { text: act })));
+    const shut = tjcEl("button", { text: "Close", on: { click: () => dialog.close() } });
+    const dialog = tjcEl("dialog", { class: "tjc-dialog", "aria-label": "Keys", on: { close: () => dialog.remove() } }, tjcEl("table", {}, tjcEl("tbody", {}, ...rows)), shut);
+    this.root.append(dialog);
+    dialog.showModal();
+    shut.focus();
+  }
+
   matchWith(key) {
     const one = this.pair;
     const other = this.pairs.find((pair) => pair.key === key);
@@ -320,9 +369,10 @@ class Comparison {
     return this.save({ label_id: error.id, finding_key: finding.key, status: "confirmed" });
   }
 
-  async save(decision) {
+  async save(decision, { isUndo = false } = {}) {
     if (this.isSaving) return;
     this.isSaving = true;
+    const before = this.pairs.find((pair) => pair.finding && pair.finding.key === decision.finding_key);
     const place = this.pairs.findIndex((pair) => pair.key === this.chosen);
     const sent = { trace_id: this.traceId, reference: this.reference, judge_model: this.judgeModel, repeat: this.repeat, ...decision };
     const headers = { "Content-Type": "application/json" };
@@ -335,10 +385,22 @@ class Comparison {
     }
     this.message = "";
     this.isMatching = false;
+    if (isUndo) this.undoable.pop();
+    else this.undoable.push(decision.status ? { ...decision, status: "undo" } : { finding_key: decision.finding_key, verdict: before ? before.verdict : null });
     this.hold(answer);
+    if (isUndo) {
+      const back = this.pairs.find((pair) => pair.finding && pair.finding.key === decision.finding_key && (!decision.label_id || !pair.error || pair.error.id === decision.label_id));
+      this.chosen = (back || this.pairs[0] || {}).key;
+      return this.drawSaved();
+    }
     const decided = decision.status === "rejected" ? null : this.pairs.find((pair) => pair.finding && pair.finding.key === decision.finding_key);
     const open = this.pairs.slice(place).find((pair) => !pair.decided) || this.pairs.find((pair) => !pair.decided);
     this.chosen = (open || decided || this.pairs[Math.min(place, this.pairs.length - 1)] || {}).key;
+    this.drawSaved();
+  }
+
+  /** What is stored now; the page is told a moment after the last decision. */
+  drawSaved() {
     this.draw();
     this.reveal();
     clearTimeout(this.timer);
@@ -404,6 +466,18 @@ const TJC_VERDICTS = [
   ["Duplicate", "D", "duplicate"],
 ];
 
+const TJC_KEYS = [
+  ["J", "next pair"], ["K", "previous pair"], ["U", "next undecided pair, also of the next trace"], ["Z", "undo the newest decision"],
+  ["Y", "same error: confirm the match"], ["N", "different errors: reject the match"],
+  ["1 to 5", "an unmatched finding describes this error of the annotator"], ["M", "match with an error or a finding of the list"],
+  ["V", "valid new error"], ["F", "false alarm"], ["D", "duplicate"], ["?", "these keys"],
+];
+
+/** The spans that a finding cites, as the desk calls them. */
+function tjcPlaces(finding) {
+  return finding.citations.map((citation) => citation.span).filter(Boolean).join(", ");
+}
+
 function tjcAspect(finding) {
   return finding.dimension || finding.rubric || "";
 }
@@ -429,7 +503,7 @@ function tjcDecision(pair) {
 }
 
 function tjcSpan(span) {
-  const title = tjcEl("h5", { text: span.header });
+  const title = tjcEl("h4", { text: span.header });
   if (span.reference) title.append(tjcEl("span", { class: "tjc-chip", "data-side": "reference", text: "annotator" }));
   if (span.judge) title.append(tjcEl("span", { class: "tjc-chip", "data-side": "judge", text: "judge" }));
   const node = tjcEl("div", { class: "tjc-span", "data-span": span.span_id }, title);

@@ -28,9 +28,14 @@ class Stretch(NamedTuple):
     side: Literal["reference", "judge"]
 
 
+NEAR = 2  # spans in reading order from a finding to an error that may be the same: a step and its call
+MOST = 5  # candidates, one digit each
+
+
 def pairs_payload(comparison: Comparison, reading: TraceText) -> list[Json]:
     """The pairs as the island lists them."""
-    return [_pair(pair, reading) for pair in comparison.pairs]
+    errors = list({pair.error.label_id: pair.error for pair in comparison.pairs if pair.error is not None}.values())
+    return [{**_pair(pair, reading), "candidates": _candidates(pair, errors, reading)} for pair in comparison.pairs]
 
 
 def texts_payload(pair: Pair, reading: TraceText) -> list[Json]:
@@ -95,7 +100,22 @@ def find_quote(text: str, quote: str) -> list[tuple[int, int]]:
     return places
 
 
-def _pair(pair: Pair, reading: TraceText) -> Json:
+def _candidates(pair: Pair, errors: Sequence[ErrorLabel], reading: TraceText) -> list[Json]:
+    """The ids of the errors at the spans of an unmatched finding, or next to them; the nearest first."""
+    if pair.finding is None or pair.error is not None:
+        return []
+    place = {block.span_id: block.seq for block in reading.blocks}
+    cited = [place[span] for span in {*_cited(pair.finding), pair.finding.evidence_span_id} if span in place]
+    apart = {
+        error.label_id: min((abs(place[a] - b) for a in error.span_ids if a in place for b in cited), default=NEAR + 1)
+        for error in errors
+        if error.label_id not in pair.rejected
+    }
+    near = [one for one in sorted(apart, key=lambda key: apart[key]) if apart[one] <= NEAR]
+    return list[Json](near[:MOST])
+
+
+def _pair(pair: Pair, reading: TraceText) -> dict[str, Json]:
     decision = pair.decision
     return {
         "key": pair.key,

@@ -720,7 +720,10 @@ def upgrade() -> None:
         sa.Column("reasons", sa.Text(), nullable=False, comment="JSON list"),
         sa.Column("localized", sa.Boolean(), nullable=False, comment="a citation resolves to a span of the error"),
         sa.Column(
-            "withdrawn", sa.Boolean(), nullable=False, comment="a proposal that a later proposal run no longer makes"
+            "withdrawn",
+            sa.Boolean(),
+            nullable=False,
+            comment="a proposal that a later run no longer makes, or a word withdrawn",
         ),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
         sa.ForeignKeyConstraint(["finding_key"], ["finding.finding_key"], name=op.f("fk_match_finding_key")),
