@@ -350,6 +350,44 @@ def test_a_layout_that_arrives_late_leaves_the_selection(open_desk: OpenDesk) ->
     assert desk.saved()["errors"][0]["evidence"][0]["quote"] == "has **two"
 
 
+def test_jumps_and_the_outline_lead_through_a_trace(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("Shift+L")
+    assert desk.toast() == "You have labelled no span"
+    desk.keys("j", "a", "Shift+F")
+    assert desk.current() == "S4"
+    desk.keys("Shift+X")
+    assert desk.current() == "S5"
+    desk.keys("Shift+X")
+    assert desk.current() == "S4", "after the last the first again"
+    desk.keys("Shift+L")
+    assert desk.current() == "S2"
+    desk.keys("Shift+B")
+    expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("4 of 6")
+    expect(desk.page.locator(".tj-row-name")).to_have_text(["Agent.run", "Model.call", "search", "Model.call"])
+
+
+@pytest.mark.parametrize("width", [1024, 640, 420])  # 640: 1280 at 200 %
+def test_no_control_is_cut_by_the_edge_of_a_small_window(open_desk: OpenDesk, width: int) -> None:
+    desk = open_desk(desk_trace(f"narrow-{width}"))
+    desk.page.set_viewport_size({"width": width, "height": 700})
+    for pane, key in (("scores", "w"), ("errors", "a"), ("tree", None), ("text", None)):
+        desk.keys(key) if key else desk.page.evaluate(FOCUS, pane)
+        spilt = desk.page.evaluate(SPILT)
+        assert spilt == [], pane
+    desk.page.set_viewport_size({"width": 1280, "height": 800})
+
+
+FOCUS = """pane => {
+  const tab = document.querySelector(`[data-pane="${pane}"]`);
+  tab.offsetParent ? tab.click() : document.querySelector(`[data-tj="${pane}"]`).focus();
+}"""
+SPILT = """() => [...document.querySelectorAll('.tj-desk button, .tj-desk input, .tj-desk textarea')]
+  .filter((each) => each.offsetParent !== null)
+  .map((each) => [each.textContent || each.className, each.getBoundingClientRect()])
+  .filter(([, box]) => box.width > 0 && (box.left < 0 || box.right > innerWidth)).map(([name]) => name)"""
+
+
 def test_several_spans_and_the_mouse_do_all_that_keys_do(open_desk: OpenDesk) -> None:
     desk = open_desk()
     desk.keys("a", "j", "+", "j", "+", "-")

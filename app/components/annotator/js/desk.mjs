@@ -12,7 +12,7 @@ import { Reader } from "./reader.mjs";
 import { Revealed } from "./revealed.mjs";
 import { Scores } from "./scores.mjs";
 import { Settings } from "./settings.mjs";
-import { durationText, peerOf, SpanIndex } from "./spans.mjs";
+import { durationText, peerOf, SpanIndex, TJ_KINDS } from "./spans.mjs";
 import { countText } from "./text.mjs";
 import { Tree } from "./tree.mjs";
 
@@ -695,6 +695,16 @@ class Desk {
     return this.select(plans.find((seq) => seq > this.current) ?? plans[0]);
   }
 
+  /** The next span for which `test` holds, from the first again after the last. */
+  nextWhere(test, none) {
+    const { size } = this.spans;
+    for (let step = 1; step <= size; step++) {
+      const seq = (this.current + step) % size;
+      if (test(seq)) return this.select(seq);
+    }
+    return say(this, none);
+  }
+
   labelledSpans() {
     return new Set(this.marksBySpan().keys());
   }
@@ -761,6 +771,7 @@ class Desk {
     this.part("next").onclick = () => this.tell("next");
     this.part("saved").onclick = () => (this.outbox.parked.length ? showRefused(this) : this.outbox.nudge());
     this.part("pretty").onclick = () => this.togglePretty();
+    for (const button of this.part("panes").children) button.onclick = () => this.focusPane(button.dataset.pane);
     this.part("goal-toggle").onclick = () => this.toggleTop("goal");
     this.part("answer-toggle").onclick = () => this.toggleTop("answer");
     this.part("dialog").addEventListener("close", () => (this.focusPane(this.pane), this.settle()), options);
@@ -798,6 +809,7 @@ class Desk {
     this.pane = name;
     this.drawHints();
     for (const pane of TJ_PANES) this.part(pane).closest(".tj-pane").classList.toggle("tj-focused", pane === name);
+    for (const button of this.part("panes").children) button.setAttribute("aria-pressed", String(button.dataset.pane === name));
   }
 
   blockPressed(event) {
@@ -809,7 +821,7 @@ class Desk {
   drawHints() {
     const reads = ([id]) => !this.isLocked || TJ_KEYS.find((entry) => entry.id === id)?.group === "Read";
     const field = isTyping(document.activeElement) ? (document.activeElement === this.part("search") ? "search" : "field") : null;
-    const hints = field ? TJ_HINTS[field] : [...TJ_HINTS[this.pane].filter(reads), ["help", "all keys"]];
+    const hints = field ? TJ_HINTS[field] : [["help", "all keys"], ...TJ_HINTS[this.pane].filter(reads)];
     replaceIn(this.part("hints"), ...hints.map(([id, words]) => el("span", {}, el("kbd", { text: keyHint(id, this.keyOverrides) || id }), words && " " + words)));
   }
 
@@ -912,6 +924,10 @@ class Desk {
       nextHit: () => tree.nextHit(),
       goal: () => this.toggleTop("goal"),
       plan: () => this.nextPlan(),
+      nextFailure: () => this.nextWhere((seq) => this.spans.status[seq] === 2, "No span failed"),
+      nextTool: () => this.nextWhere((seq) => TJ_KINDS[this.spans.kind[seq]] === "TOOL", "This trace has no tool call"),
+      nextLabel: () => this.nextWhere((seq) => this.marksBySpan().has(seq), "You have labelled no span"),
+      outline: () => tree.toggleOutline(),
       answer: () => this.toggleTop("answer"),
       pretty: () => this.togglePretty(),
       judgeText: () => this.judgeText.toggle(),

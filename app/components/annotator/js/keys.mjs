@@ -11,6 +11,10 @@ export const TJ_KEYS = [
   { id: "nextHit", keys: ["N"], title: "Next hit", group: "Read" },
   { id: "goal", keys: ["G"], title: "Goal", group: "Read" },
   { id: "plan", keys: ["P"], title: "Next plan", group: "Read" },
+  { id: "nextFailure", keys: ["Shift+F"], title: "Next failed span", group: "Read" },
+  { id: "nextTool", keys: ["Shift+X"], title: "Next tool call", group: "Read" },
+  { id: "nextLabel", keys: ["Shift+L"], title: "Next span that you labelled", group: "Read" },
+  { id: "outline", keys: ["Shift+B"], title: "Outline: agents, plans, failures, your labels, last answer", group: "Read" },
   { id: "answer", keys: ["F"], title: "Final answer", group: "Read" },
   { id: "pretty", keys: ["V"], title: "Raw or rendered text", group: "Read" },
   { id: "judgeText", keys: ["Shift+V"], title: "Judge's view or conversation", group: "Read" },
@@ -59,7 +63,7 @@ const TJ_RESERVED = new Set(["R", "C", "Tab", "Escape", "Enter", "Space", "Ctrl+
 
 /** What acts in each pane, in a few words, for the line of hints: an act's id or the keys themselves. */
 export const TJ_HINTS = {
-  tree: [["next", "next span"], ["previous", "previous"], ["fold", "fold"], ["search", "search"], ["nextHit", "next hit"], ["plan", "next plan"], ["newError", "new error"]],
+  tree: [["next", "next span"], ["previous", "previous"], ["fold", "fold"], ["search", "search"], ["nextHit", "next hit"], ["outline", "outline"], ["plan", "next plan"], ["nextFailure", "next failure"], ["nextTool", "next tool call"], ["nextLabel", "next label"], ["newError", "new error"]],
   text: [["growEnd", "select a sentence"], ["newError", "new error from it"], ["evidence", "add as evidence"], ["next", "next span"], ["pretty", "raw text"], ["showAll", "whole text"], ["search", "search"], ["scores", "scores"]],
   errors: [["dimension1", "to 7: dimension"], ["low", ""], ["medium", ""], ["high", "impact"], ["growEnd", "select a sentence"], ["evidence", "add as evidence"], ["describe", "describe"], ["category", "category"], ["addSpan", "add span"], ["nextError", "next error"], ["deleteError", "delete"], ["scores", "scores"]],
   scores: [["0 to 3", "score, then the next dimension"], ["N", "not applicable"], ["↑ ↓", "dimension"], ["lessSure", ""], ["moreSure", "confidence"], ["describe", "note"], ["⌫", "delete score"], ["submit", "submit"]],

@@ -40,6 +40,7 @@ export class Tree {
       (!this.kinds.size || this.kinds.has(this.spans.kind[seq])) &&
       (!this.only.has("failed") || this.spans.status[seq] === 2) &&
       (!this.only.has("labelled") || labelled.has(seq)) &&
+      (!this.only.has("outline") || labelled.has(seq) || this.isInOutline(seq)) &&
       (hits === null || hits.has(seq));
     this.accepts = isFiltered ? accepts : null;
     this.rows = visibleRows(this.spans, this.folded, this.accepts);
@@ -49,6 +50,17 @@ export class Tree {
       ? `${countText(this.rows.filter(accepts).length)} of ${countText(this.spans.size)}`
       : `${countText(this.spans.size)} span${this.spans.size === 1 ? "" : "s"}`;
     this.draw();
+  }
+
+  /** Agents, plans, failures and the last answer of a model: what one reads a long trace by. */
+  isInOutline(seq) {
+    const { spans, desk } = this;
+    this.lastAnswer ??= spans.kind.findLastIndex((kind) => TJ_KINDS[kind] === "LLM");
+    return TJ_KINDS[spans.kind[seq]] === "AGENT" || desk.plans.has(seq) || spans.status[seq] === 2 || seq === this.lastAnswer;
+  }
+
+  toggleOutline() {
+    [...this.desk.part("filters").children].find((chip) => chip.dataset.only === "outline").click();
   }
 
   schedule() {
@@ -169,6 +181,7 @@ export class Tree {
     const chips = [...counts]
       .sort(([a], [b]) => a - b)
       .map(([kind, count]) => this.filterChip(TJ_KINDS[kind].toLowerCase(), count, this.kinds, kind));
+    chips.unshift(this.filterChip("outline", null, this.only, "outline"));
     if (failed) chips.push(this.filterChip("failed", failed, this.only, "failed"));
     chips.push(this.filterChip("labelled", null, this.only, "labelled"));
     replaceIn(desk.part("filters"), ...chips);
@@ -181,7 +194,7 @@ export class Tree {
   filterChip(name, count, chosen, value) {
     const chip = el(
       "button",
-      { class: "tj-filter", "aria-pressed": "false", title: `Show only: ${name}` },
+      { class: "tj-filter", "aria-pressed": "false", title: `Show only: ${name}`, "data-only": value },
       el("span", { text: name }),
       count === null ? null : el("span", { class: "tj-count", text: countText(count) }),
     );
