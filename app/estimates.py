@@ -34,7 +34,7 @@ from tracejury.judging.store.revisions import Revision
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SMALL = 1_000  # labels, scores and judgements together, up to which estimates take a moment in this process
+SMALL = 1_000  # labels, scores and cells together, up to which estimates take a moment in this process
 WANTED_S = 8.0  # what no page has asked for so long is not made
 LOOK_S = 0.1  # an estimate that another app's worker makes is looked for this often
 SETTLE_S = 0.3  # a slow estimate waits until no quick one has been asked for so long: a page asks for them one by one

@@ -21,6 +21,7 @@ from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.table import span_frame, span_table
 from tracejury.ingest.trace import Rejected, Span, Trace
+from tracejury.ingest.words import counted
 from tracejury.judging.agreement import errors, reliability
 from tracejury.judging.agreement.tables import TABLES, Inputs
 from tracejury.judging.judges.rubric import choose_rubrics, rubrics
@@ -76,7 +77,7 @@ class ShownTrace:
         return getattr(self.trace, name)
 
     def __repr__(self) -> str:
-        return f"<trace {self.trace.trace_id}: {len(self.trace.spans)} spans>"
+        return f"<trace {self.trace.trace_id}: {counted(len(self.trace.spans), 'span')}>"
 
     @cached_property
     def text(self) -> str:
@@ -108,7 +109,7 @@ class Traces(Sequence[ShownTrace]):
         return len(self._traces)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} traces, {len(self.rejected)} rejected>"
+        return f"<{counted(len(self), 'trace')}, {len(self.rejected)} rejected>"
 
     def spans(self) -> pd.DataFrame:
         """Give the span table of all traces."""
@@ -130,7 +131,7 @@ class Workspace:
         self.store = store
 
     def __repr__(self) -> str:
-        return f"<workspace {self.store.home}: {len(self.traces())} traces>"
+        return f"<workspace {self.store.home}: {counted(len(self.traces()), 'trace')}>"
 
     def ingest(self, *paths: str | Path, merge: bool = False) -> Report:
         """Ingest files, folders and archives; the report names what was rejected."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tracejury.ingest.trace import Rejected, Trace
+from tracejury.ingest.words import counted
 
 DAMAGED = "damaged"
 """Code of the warning on a trace of which parts may be missing."""
@@ -30,10 +31,11 @@ def is_damaged(warnings: Sequence[str]) -> bool:
 
 def _warning(trace: Trace, parts: Sequence[Rejected]) -> str:
     places = ", ".join(part.place for part in parts[:_NAMED] if part.place)
-    size = f"{sum(part.lost for part in parts):,} bytes in {len(parts)} part(s) of the file could not be read"
+    lost = counted(sum(part.lost for part in parts), "byte")
+    size = f"{lost} in {counted(len(parts), 'part')} of the file could not be read"
     absent = _absent_spans(trace)
     named = f": {', '.join(absent[:_NAMED])}{' …' if len(absent) > _NAMED else ''}" if absent else ""
-    return f"{DAMAGED}: {size} ({places}); {len(absent)} span(s) referred to and absent{named}"
+    return f"{DAMAGED}: {size} ({places}); {counted(len(absent), 'span')} referred to and absent{named}"
 
 
 def _absent_spans(trace: Trace) -> list[str]:

@@ -22,6 +22,7 @@ from tracejury.ingest.parse import clean_text, json_text, parse_document
 from tracejury.ingest.readers import open_inputs
 from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected
+from tracejury.ingest.words import counted
 
 CATEGORIES = (
     "Language-only", "Tool-related",
@@ -325,7 +326,7 @@ def _error(item: dict[str, Json], trace_id: str, index: int) -> AnnotatedError:
 def _field(item: dict[str, Json], key: str, warnings: list[str]) -> str | None:
     if key not in item or item[key] is None:
         if key in ("category", "evidence", "impact"):
-            warnings.append(f"missing_key: {key}")
+            warnings.append(f"missing_key: the error has no {key!r}")
         return None
     value = item[key]
     if isinstance(value, str):
@@ -341,7 +342,7 @@ def _take_misplaced(item: dict[str, Json], fields: dict[str, str | None], warnin
     strange = {key: value for key, value in item.items() if key not in _ERROR_KEYS}
     if not strange:
         if fields["description"] is None:
-            warnings.append("missing_key: description")
+            warnings.append("missing_key: the error has no 'description'")
         return
     pieces = [
         f"{key}: {value if isinstance(value, str) else json_text(value)}" if value not in (None, "") else key
@@ -358,7 +359,7 @@ def _impact(text: str | None, warnings: list[str]) -> Impact | None:
     if low in ("low", "medium", "high"):
         return cast("Impact", low)
     if text is not None:
-        warnings.append(f"unknown_impact: {text!r}")
+        warnings.append(f"unknown_impact: {text!r} is none of LOW, MEDIUM, HIGH; left empty")
     return None
 
 
@@ -436,12 +437,14 @@ def _whole_answer(text: str) -> tuple[dict[str, Json], tuple[str, ...]]:
         at_end = text.rstrip().removesuffix("```").rstrip()[-1:] != "}"
         raise IngestError("the answer is cut off within its JSON" if at_end else first.reason, place=first.place)
     start, end, value = max(found, key=lambda item: item[0])
-    warnings = [] if len({at for at, _, _ in found}) == 1 else [f"several_answers: {len(found)}; the last counts"]
+    warnings = (
+        [] if len({at for at, _, _ in found}) == 1 else [f"several_answers: {len(found)} answers; the last counts"]
+    )
     if "{" in text[end:] and '"errors"' in text[end:]:
         raise IngestError("after a whole answer another begins that is cut off")
     around = text[:start].strip().removeprefix("```json").removeprefix("```").strip()
     if around:
-        warnings.append(f"text_around: {len(around)} characters before the answer")
+        warnings.append(f"text_around: {counted(len(around), 'character')} before the answer, not read")
     return value, tuple(warnings)
 
 

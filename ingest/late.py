@@ -20,6 +20,7 @@ from tracejury.ingest.readers import read_bytes, reader_named
 from tracejury.ingest.store import StoreError, load, load_source, schema, write
 from tracejury.ingest.texts import compress, decompress
 from tracejury.ingest.trace import Source, Trace
+from tracejury.ingest.words import counted
 
 MOST_BYTES = 256 * 1024**2
 """Files that are larger together are not read again to be joined."""
@@ -42,8 +43,8 @@ class Completion:
 
     def told(self) -> str:
         """One line for the report."""
-        parts = [f"{self.spans} span(s)"] if self.spans else []
-        parts += [f"{self.messages} message(s)"] if self.messages else []
+        parts = [counted(self.spans, "span")] if self.spans else []
+        parts += [counted(self.messages, "message")] if self.messages else []
         return (
             f"trace {self.trace_id} was stored and is completed by {self.file}: {' and '.join(parts) or 'more'} added"
         )

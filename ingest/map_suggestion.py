@@ -15,6 +15,7 @@ from tracejury.ingest.leftovers import leftovers
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Json, Rejected, Span, Trace
+from tracejury.ingest.words import counted
 
 _KIND_NAMES = ("kind", "type", "span_type", "operation", "category", "step_type", "role")
 _KINDS = (
@@ -48,7 +49,7 @@ class Suggestion:
         return "\n".join([*self._head(), "", *self._fields(), *self._kind()]) + "\n"
 
     def _head(self) -> Iterator[str]:
-        yield f"# Proposed from {self.spans:,} spans: look it over, then `tracejury ingest --map THIS PATH`."
+        yield f"# Proposed from {counted(self.spans, 'span')}: look it over, then `tracejury ingest --map THIS PATH`."
         if not self.fields:
             yield "# No text was left over: every attribute with text was understood."
 
@@ -56,7 +57,7 @@ class Suggestion:
         yield "[fields]"
         for name, attributes in self.fields.items():
             listed = [attribute for attribute, _ in attributes.most_common()]
-            counts = ", ".join(f"{count:,} spans" for count in attributes.values())
+            counts = ", ".join(counted(count, "span") for count in attributes.values())
             value = _quoted(listed[0]) if len(listed) == 1 else f"[{', '.join(map(_quoted, listed))}]"
             yield f"{name} = {value}  # {counts}"
         for name, attributes in self.names.items():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 from tracejury.ingest.trace import Json
+from tracejury.ingest.words import counted
 
 LEVELS = 250
 """Levels of nesting that are read at once: well below what orjson (1,024) and Python's json (about 1,000) follow."""
@@ -54,7 +55,7 @@ def _cut(text: bytes, stand_in: Callable[[], bytes]) -> Iterator[bytes]:
                 yield inner
             depth -= 1
     if depth:
-        raise ValueError(f"{depth} bracket(s) are not closed: the JSON ends too early")
+        raise ValueError(f"the JSON ends too early: {counted(depth, 'open bracket')}")
     yield b"".join((*outer.pop(), text[start:]))
 
 

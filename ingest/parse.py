@@ -14,6 +14,7 @@ import orjson
 
 from tracejury.ingest.nesting import LEVELS, read_deep, write_deep
 from tracejury.ingest.trace import IngestError, Json
+from tracejury.ingest.words import counted
 
 MAX_DEPTH = 128
 """Levels of nesting a kept attribute may have; beyond them it is kept as JSON text (orjson writes 254 at most)."""
@@ -263,7 +264,7 @@ def _decoded(data: bytes, encoding: str) -> tuple[bytes, tuple[str, ...]]:
         text = data.decode(encoding, "surrogatepass")
     except UnicodeDecodeError:
         return data, ()
-    return text.encode("utf-8", "surrogatepass"), (f"encoding: read as {encoding}",)
+    return text.encode("utf-8", "surrogatepass"), (f"encoding: the file is not UTF-8; read as {encoding}",)
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -323,12 +324,12 @@ def _text(data: bytes) -> str:
 
 
 def _number_warning(words: list[str]) -> tuple[str, ...]:
-    return (f"not_a_json_number: {len(words)} value(s) such as {words[0][:40]} kept as text",) if words else ()
+    return (f"not_a_json_number: {counted(len(words), 'value')} such as {words[0][:40]} kept as text",) if words else ()
 
 
 def _cleaning_warning(cleaned: int) -> tuple[str, ...]:
     return (
-        (f"escaped_text: NUL, undecodable bytes or lone surrogates in {cleaned} text(s), kept as escapes",)
+        (f"escaped_text: NUL, undecodable bytes or lone surrogates in {counted(cleaned, 'text')}, kept as escapes",)
         if cleaned
         else ()
     )

@@ -521,6 +521,8 @@ def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:
     members, allowance = archive.infolist(), Allowance(len(data))
     count_member(len(members))
     for member in members:
+        if not member.filename:
+            raise zipfile.BadZipFile("an entry without a name")
         if not member.is_dir():
             load = lambda m=member: allowance.taken(m.header_offset, read_member(data, archive, m))  # noqa: E731
             yield from _member(entry, member.filename, load)

@@ -103,7 +103,7 @@ class Redactor:
         warnings = list(clean.warnings)
         if found:
             told = ", ".join(f"{count} {name}" for name, count in sorted(found.items()))
-            warnings.append(f"redacted: {told}")
+            warnings.append(f"redacted: masked before it was stored: {told}")
         if item.source.data and not data:
             warnings.append("source_not_kept: its bytes are no text and may hold what was masked")
         if item.source.path:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tracejury.ingest.parse import parse_document, to_utf8
 from tracejury.ingest.spreadsheet import plain_cell
 from tracejury.ingest.trace import IngestError, Json
+from tracejury.ingest.words import counted
 
 DELIMITERS = (",", ";", "\t", "|")
 _PAGES = (
@@ -145,7 +146,9 @@ def _of_csv(text: str, file: str) -> RecordFile:
             if number == 0 or not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(header):
-                broken.append((place, f"{len(cells)} cells; the first line names {len(header)} columns"))
+                broken.append(
+                    (place, f"{counted(len(cells), 'cell')}; the first line names {counted(len(header), 'column')}")
+                )
                 continue
             values: dict[str, Json] = {name: plain_cell(cell) for name, cell in zip(header, cells, strict=True) if name}
             records.append(Record(place=place, values=values))

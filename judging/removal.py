@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, func, or_, select
 
 from tracejury.ingest.store import read_transaction, remove, schema, write_transaction
+from tracejury.ingest.words import counted
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.queues.queue_changes import retire_traces
 from tracejury.judging.records import ErrorLabel
@@ -59,7 +60,7 @@ def remove_traces(workspace: Workspace, trace_ids: Sequence[str], *, with_labels
         if with_labels:
             _delete_labels(connection, trace_ids)
         detail = {"traces": list(removed), "labels": labels, "backup": str(backup)}
-        record(connection, who=by, what=REMOVED, subject=f"{len(removed)} trace(s)", detail=detail, at=now)
+        record(connection, who=by, what=REMOVED, subject=counted(len(removed), "trace"), detail=detail, at=now)
     return Removal(traces=removed, labels=labels, items=items, backup=backup)
 
 

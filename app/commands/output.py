@@ -11,6 +11,7 @@ import click
 import orjson
 
 from tracejury.ingest.trace import Rejected
+from tracejury.ingest.words import counted as counted
 from tracejury.judging.store import Workspace, WorkspaceError, open_workspace
 
 STOPPED_BY_LIMIT = 3
@@ -66,8 +67,3 @@ def progress_line(what: str, unit: str) -> Any:
 
     interval = 0.2 if sys.stderr.isatty() else 10
     return tqdm(desc=what, unit=unit, delay=1, leave=False, file=sys.stderr, mininterval=interval, maxinterval=interval)
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 trace`, `1,204 traces`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

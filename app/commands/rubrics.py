@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from importlib import resources
 from pathlib import Path
 
 import click
 
-from tracejury.app.commands.output import opened, print_json, say
+from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.judging.judges.prompt import Prompt, build_prompt
 from tracejury.judging.judges.rubric import Rubric, RubricError, new_rubric, parse_rubric, rubrics
 
@@ -53,13 +54,13 @@ def show(file: Path, faults: list[str], prompt: Prompt | None) -> None:
     if prompt is not None:
         sys.stdout.buffer.write(f"{prompt.system}\n{prompt.prefix}{prompt.suffix}\n".encode())
         sys.stdout.buffer.flush()
-    say(f"{file}: {len(faults)} faults" if faults else f"{file}: no fault; above is what a judge is sent")
+    say(f"{file}: {counted(len(faults), 'fault')}" if faults else f"{file}: no fault; above is what a judge is sent")
 
 
 def taken(rubric: Rubric, file: Path) -> list[str]:
     """A fault where another rubric, shipped or beside the file, has the same key."""
     beside = [path for path in sorted(file.parent.glob("*.toml")) if not path.samefile(file)]
-    keys = dict.fromkeys(rubrics(), "a shipped rubric")
+    keys = {} if is_shipped(file) else dict.fromkeys(rubrics(), "a shipped rubric")
     for path in beside:
         try:
             keys.setdefault(parse_rubric(path.read_bytes(), str(path)).key, str(path))
@@ -67,3 +68,9 @@ def taken(rubric: Rubric, file: Path) -> list[str]:
             continue
     other = keys.get(rubric.key)
     return [] if other is None else [f"key: {rubric.key!r} is taken by {other}. Try: another key"]
+
+
+def is_shipped(file: Path) -> bool:
+    """Whether the file itself is one of the rubrics that come with Tracejury, not a copy."""
+    with resources.as_file(resources.files("tracejury.judging.judges").joinpath("rubrics", file.name)) as shipped:
+        return shipped.is_file() and file.samefile(shipped)

@@ -175,7 +175,7 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "", is_dark: bool = Fals
         color=shares,
         text=[f"{count:,}" if count else "·" for count in confusion["count"]],
         custom=confusion[["reference_score", "judge_score", "count", "share"]],
-        hover="reference %{customdata[0]}, judge %{customdata[1]}<br>%{customdata[2]:,} traces, "
+        hover="reference %{customdata[0]}, judge %{customdata[1]}<br>traces: %{customdata[2]:,}, "
         "%{customdata[3]:.0%} of the row<extra></extra>",
         marker_size=44,
         is_pale=np.asarray(of < TOO_FEW),
@@ -437,7 +437,7 @@ def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
         go.Bar(
             x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), marker={"color": BLUE},
             customdata=np.stack([edges[:-1], edges[1:]], axis=1),
-            hovertemplate="%{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:,} traces<extra></extra>",
+            hovertemplate="%{customdata[0]:.2f} to %{customdata[1]:.2f}: traces: %{y:,}<extra></extra>",
         )
     )  # fmt: skip
     figure.update_xaxes(title="standard deviation over repeats (scores scaled to 0..1)", range=[0, 0.75])
@@ -679,7 +679,7 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
         figure.add_bar(
             x=[(part + 0.5) / places for part in range(places)], y=mine.tolist(), name=f"{side} ({mine.sum():,})",
             marker={"color": color}, customdata=[[side, part, words] for part, words in enumerate(parts)],
-            hovertemplate="%{customdata[2]} of the trace: %{y:,} errors<extra>" + side + "</extra>",
+            hovertemplate="%{customdata[2]} of the trace, errors: %{y:,}<extra>" + side + "</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.1)
     figure.update_xaxes(title="position in the trace, first span 0, last span 1", range=[0, 1])
@@ -696,7 +696,7 @@ def pair_grid(counts: pd.DataFrame, *, order: Sequence[str], is_dark: bool = Fal
         color=counts["count"].to_numpy() / most,
         text=[str(count) for count in counts["count"]],
         custom=counts[["a", "b", "count"]],
-        hover="%{customdata[0]} with %{customdata[1]}: %{customdata[2]} errors<extra></extra>",
+        hover="%{customdata[0]} with %{customdata[1]}, errors: %{customdata[2]}<extra></extra>",
         marker_size=34,
         is_dark=is_dark,
     )
@@ -737,7 +737,7 @@ def size_bars(stored: pd.DataFrame) -> go.Figure:
         figure.add_bar(
             x=stored[column], y=stored["label"], orientation="h", name=name, marker={"color": color},
             customdata=stored[["trace_id", "label"]].to_numpy(),
-            hovertemplate=name + ": %{x:,} characters<extra>%{y}</extra>",
+            hovertemplate=name + ", characters: %{x:,}<extra>%{y}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.3)
     figure.update_yaxes(categoryorder="array", categoryarray=list(stored["label"]), autorange="reversed")
@@ -762,12 +762,12 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
         figure.add_bar(
             x=mine["dimension"], y=mine["count"], name=said, marker=look,
             customdata=mine[["dimension", "outcome", "count"]],
-            hovertemplate=said + ": %{y:,} judgements<extra>%{x}</extra>",
+            hovertemplate=said + ", cells: %{y:,}<extra>%{x}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)), legend={"traceorder": "normal"})
     figure.update_xaxes(categoryorder="array", categoryarray=order)
     stacked = cells.groupby("dimension")["count"].sum()
-    _counts(figure, "judgements", int(stacked.max()) if len(stacked) else 0)
+    _counts(figure, "cells", int(stacked.max()) if len(stacked) else 0)
     return _finished(figure, height=320)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from tracejury.ingest.words import counted as counted
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.metric import Metric
 from tracejury.judging.agreement.reasons import FLAT
@@ -153,11 +154,6 @@ def plain(text: str) -> str:
     """
     broken = re.sub(r"(://|www(?=\.)|@)", "\\1\u2060", text, flags=re.IGNORECASE)
     return re.sub(r"([\\`*_{}\[\]()#+\-!|<>$~:])", r"\\\1", broken)
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 trace`, `1,204 traces`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _is_known(value: object) -> bool:

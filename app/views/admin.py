@@ -152,7 +152,7 @@ def show_audit() -> None:
         what = st.multiselect("What", sorted(set(log["what"])), key="audit_what")
     kept = log[(log["who"].isin(who) | (not who)) & (log["what"].isin(what) | (not what))]
     st.dataframe(kept, hide_index=True)
-    st.caption(f"Newest {len(log):,} entries, {len(kept):,} shown.")
+    st.caption(f"Entries, newest first: {len(kept):,} shown of {len(log):,}.")
 
 
 def show_backup() -> None:

@@ -264,7 +264,7 @@ def lane_marks(found: Comparison, text: TraceText) -> pd.DataFrame:
 def progress(open_pairs: dict[str, int]) -> str:
     total, waiting = len(open_pairs), sum(count > 0 for count in open_pairs.values())
     return (
-        f"{counted(sum(open_pairs.values()), 'pair')} undecided on {waiting} of {counted(total, 'compared trace')} "
+        f"{counted(sum(open_pairs.values()), 'row')} undecided on {waiting} of {counted(total, 'compared trace')} "
         "with findings. Press ? for the keys."
     )
 

@@ -43,7 +43,7 @@ REFRESH_S = 2.0
 LISTED = {
     "name": st.column_config.TextColumn("name", width=300),
     "cells": st.column_config.NumberColumn(
-        "judgements", format="localized", help="Dimensions × judge models × traces × repeats"
+        "cells", format="localized", help="Dimensions × judge models × traces × repeats"
     ),
     "scored": st.column_config.NumberColumn("scored", format="localized", help="Verdicts with a score of 0 to 3"),
     "not_applicable": st.column_config.NumberColumn(
@@ -59,7 +59,7 @@ LISTED = {
     "waiting": st.column_config.NumberColumn("waiting", format="localized", help="Not judged yet"),
     "cost_usd": st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: the price is not known"),
 }
-FAILED_SHOWN = 500  # failed judgements in the browser at once
+FAILED_SHOWN = 500  # failed cells in the browser at once
 
 
 def page() -> None:
@@ -136,7 +136,7 @@ def one_run(run_key: int) -> None:
     states: dict[str, int] = {str(k): int(v) for k, v in dict(found["states"]).items()}  # type: ignore[arg-type]
     total = max(sum(states.values()), 1)
     waiting = sum(states.get(state, 0) for state in OPEN_STATES)
-    st.progress((total - waiting) / total, text=f"{total - waiting:,} of {total:,} judgements · {found['status']}")
+    st.progress((total - waiting) / total, text=f"{total - waiting:,} of {total:,} cells · {found['status']}")
     if found["message"]:
         st.text(str(found["message"]))
     is_owned = has_owner(run_key, is_alive=bool(found["owner_alive"]))
@@ -175,14 +175,14 @@ def outcomes_card(run_key: int, shown: Shown) -> None:
     if point is None:
         st.caption("Click a part of a bar to list its cells.")
         return
-    found = judgements(run_key, str(point[0]), str(point[1]))
+    found = finished_cells(run_key, str(point[0]), str(point[1]))
     row = listing(open_to_me(found), key="behind-outcomes")
     if row is not None:
         open_in_compare(compare_link(row), key="outcomes-open")
 
 
-def judgements(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
-    """trace_id, repeat, judge, outcome, reason, seconds, judge_model of the judgements that a part of a bar counts."""
+def finished_cells(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
+    """trace_id, repeat, judge, outcome, reason, seconds, judge_model of the cells that a part of a bar counts."""
     cell = tables.cell
     state = {"n/a": "not_applicable"}.get(outcome, "scored" if outcome.isdigit() else outcome)
     of = (cell.c.run_key == run_key, cell.c.rubric == judge, cell.c.state == state)
@@ -201,7 +201,7 @@ def judgements(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
 
 
 def compare_link(row: Mapping[Any, Any]) -> dict[str, str]:
-    """The address of a judgement on the Compare page."""
+    """The address of a cell on the Compare page."""
     repeat = str(row["repeat"]) if row["repeat"] else None
     named = str(row["dimension"]) if row["dimension"] in DIMENSIONS else None
     judge_model = str(row["judge_model"])
@@ -209,16 +209,16 @@ def compare_link(row: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def last_finished(run_key: int) -> int:
-    """When the last judgement of the run was finished, 0 before the first."""
+    """When the last cell of the run was finished, 0 before the first."""
     cell = tables.cell
     with read_transaction(workspace().engine) as connection:
         return int(connection.scalar(select(func.max(cell.c.finished_at)).where(cell.c.run_key == run_key)) or 0)
 
 
 class Shown(NamedTuple):
-    """The finished judgements of a run, added up.
+    """The finished cells of a run, added up.
 
-    `outcomes`: judge, outcome, count; `seconds`: `charts.box_figures` of what a judgement took; `failed`: the first
+    `outcomes`: judge, outcome, count; `seconds`: `charts.box_figures` of what a cell took; `failed`: the first
     `FAILED_SHOWN` that failed, with the judge model of each. `paid` and `tokens` are None where nothing is known.
     """
 
@@ -229,7 +229,7 @@ class Shown(NamedTuple):
     tokens: int | None
 
     @property
-    def judgements(self) -> int:
+    def finished(self) -> int:
         return int(self.outcomes["count"].sum())
 
     @property
@@ -239,7 +239,7 @@ class Shown(NamedTuple):
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last: int) -> Shown:
-    """Made again once another judgement is finished, or one is wanted again."""
+    """Made again once another cell is finished, or one is wanted again."""
     cell = tables.cell
     of_run = (cell.c.run_key == run_key, cell.c.finished_at.is_not(None))
     failed = (
@@ -308,7 +308,7 @@ def jury(run_key: int, kept: Rule) -> None:
         return
     chosen = votes_table(outcomes)
     tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
-    st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied. Click a share to list its votes.")
+    st.caption(f"{counted(len(outcomes), 'cell')}, {tied:,} tied. Click a share to list its votes.")
     rows = votes_behind(outcomes, *chosen) if chosen else pd.DataFrame([outcome.row() for outcome in outcomes])
     row = listing(open_to_me(rows), key="behind-votes")
     if row is not None and judge_model is not None:
@@ -331,7 +331,7 @@ def votes_table(outcomes: list[JuryOutcome]) -> tuple[str, str] | None:
         greyed(text, few), hide_index=True, height=38 + 35 * len(text), key="votes", on_select="rerun",
         selection_mode="single-cell", alt="Votes of the jury",
         column_config={
-            "n": st.column_config.NumberColumn("judgements", help="Cells that all models of the jury have judged"),
+            "n": st.column_config.NumberColumn("cells", help="Cells that all models of the jury have judged"),
             **{
                 name: st.column_config.TextColumn(words, alignment="right", help=definition(f"jury_{metric}"))
                 for name, words, metric in _VOTE_COLUMNS
@@ -351,7 +351,7 @@ _VOTE_COLUMNS = (
 
 
 def votes_behind(outcomes: list[JuryOutcome], judge: str, share: str) -> pd.DataFrame:
-    """What a share counts: judgements with several votes, all judgements, or every vote that was asked for."""
+    """What a share counts: cells with several votes, all cells, or every vote that was asked for."""
     mine = [one for one in outcomes if one.dimension == judge]
     if share == "absent":
         return pd.DataFrame(
@@ -415,7 +415,7 @@ def is_offline(spec: object) -> bool:
 
 
 def outcome_counts(connection: Connection, run_key: int) -> pd.DataFrame:
-    """judge, outcome, count of the finished judgements."""
+    """judge, outcome, count of the finished cells."""
     cell = tables.cell
     rows = connection.execute(
         select(cell.c.rubric, cell.c.state, cell.c.score, func.count())
@@ -453,10 +453,10 @@ def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool)
         st.caption("This run holds no timed cells.")
         return
     event = st.plotly_chart(
-        charts.boxes(shown.seconds, y_title="seconds per cell", noun="judgements"), key="chart-latency",
+        charts.boxes(shown.seconds, y_title="seconds per cell", noun="cells"), key="chart-latency",
         config=CONFIG, on_select="rerun", selection_mode="points", alt="Latency by judge",
     )  # fmt: skip
-    point = kept_point(event, key="latency", of=run_key, drawn=shown.judgements)
+    point = kept_point(event, key="latency", of=run_key, drawn=shown.finished)
     if point is None:
         st.caption("Click a box to list its cells, slowest first; click a dot to open one cell.")
         return
@@ -464,7 +464,7 @@ def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool)
 
 
 def behind_tiles(run_key: int, shown: Shown) -> None:
-    """The judgements that cost most, or whose prompts were longest, where that is known."""
+    """The cells that cost most, or whose prompts were longest, where that is known."""
     known = {"dearest": shown.paid, "longest prompts": shown.tokens}
     offered = [words for words in COSTLY if known[words] is not None]
     if not offered:
@@ -493,7 +493,7 @@ MEASURES = {
 
 
 def measured(run_key: int, measure: str, judge: str | None, value: float | None) -> tuple[pd.DataFrame, int]:
-    """The first `MOST_ROWS` judgements of which one of `MEASURES` is known, most first, and how many there are.
+    """The first `MOST_ROWS` cells of which one of `MEASURES` is known, most first, and how many there are.
 
     `judge`: of this one alone; `value`: where it is exactly that.
     """
@@ -523,7 +523,7 @@ def outcome_of(state: str, score: float | None) -> str:
 
 def failures(run_key: int, shown: Shown) -> None:
     layout.title(
-        f"{shown.failures:,} failed of {counted(shown.judgements, 'judgement')}", "A failure never counts as a score."
+        f"{shown.failures:,} failed of {counted(shown.finished, 'cell')}", "A failure never counts as a score."
     )
     if shown.failed.empty:
         st.caption("No cell failed.")

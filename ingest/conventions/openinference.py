@@ -24,6 +24,7 @@ from tracejury.ingest.conventions.parts import arguments_text, read_content
 from tracejury.ingest.conventions.smolagents import chat_message_tails
 from tracejury.ingest.parse import inner_json, inner_json_as_is, json_text
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind, ToolCall
+from tracejury.ingest.words import counted
 
 NAME = "openinference"
 
@@ -352,7 +353,9 @@ def _place_inputs(draft: SpanDraft, said: dict[int, Message], context: Context, 
     if not said or draft.input_messages:
         return
     if max(said) >= _MOST_MESSAGES:
-        draft.warnings.append(f"message_numbers: message {max(said)} of {len(said)}; shown in order, holes left out")
+        draft.warnings.append(
+            f"message_numbers: numbered up to {max(said)}, {counted(len(said), 'message')} in all; shown in order"
+        )
     elif set(said) != set(range(len(said))) or next(iter(said.values())).role is None:
         context.gaps.append(Gap(draft=draft, said=said))
         return

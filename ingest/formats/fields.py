@@ -82,7 +82,7 @@ class Fields:
         time = time_of_any(given)
         if time is None:
             draft.attributes[names[0]] = kept(given)
-            draft.warnings.append(f"unreadable_time: {names[0]} {brief(given)}")
+            draft.warnings.append(f"unreadable_time: {names[0]} is {brief(given)}; left empty, kept as an attribute")
         return time
 
     def status(self, draft: SpanDraft) -> None:

@@ -160,7 +160,9 @@ def _fill_inputs(sample: dict[str, Json], warnings: list[str]) -> None:
         numbers = _range_numbers(event.get("input_refs"), len(pool))
         if numbers is None:
             if event.get("input_refs"):
-                warnings.append(f"unreadable_refs: input_refs {brief(event['input_refs'])}")
+                warnings.append(
+                    f"unreadable_refs: input_refs is {brief(event['input_refs'])}; its messages are not shown"
+                )
             continue
         del event["input_refs"]
         event["input"] = [pool[number] for number in numbers]
@@ -400,4 +402,6 @@ def _attach(value: Json, attachments: dict[str, Json], warnings: list[str]) -> N
                     node[key] = found  # type: ignore[index]
             elif isinstance(item, (dict, list)):
                 stack.append(item)
-    warnings.extend(f"missing_attachment: {name:.60}" for name in sorted(missing))
+    warnings.extend(
+        f"missing_attachment: the log names the attachment {name:.60} and does not hold it" for name in sorted(missing)
+    )

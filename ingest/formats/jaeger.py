@@ -55,7 +55,7 @@ def _take_span(value: Json, processes: dict[str, Json], found: Found, place: str
     fields = Fields(value)
     trace_id, span_id = fields.text("traceid"), fields.text("spanid")
     if span_id is None:
-        found.warnings.append(f"no_span_id: {place} is called unnamed-{len(found.spans) + 1}")
+        found.warnings.append(f"no_span_id: the source gives {place} no id; called unnamed-{len(found.spans) + 1}")
     draft = SpanDraft(span_id=span_id or f"unnamed-{len(found.spans) + 1}", name=fields.text("operationname") or "")
     draft.start_time, length = integer(fields.take("starttime")), integer(fields.take("duration"))
     if draft.start_time is not None and length is not None:
@@ -66,7 +66,7 @@ def _take_span(value: Json, processes: dict[str, Json], found: Found, place: str
     draft.events = [_event(item) for item in fields.listed("logs")]
     process = fields.nested("process") or processes.get(fields.text("processid") or "")
     _process(draft, process)
-    draft.warnings += [f"tracer: {warning}" for warning in fields.listed("warnings")]
+    draft.warnings += [f"tracer: the tracer warns: {warning}" for warning in fields.listed("warnings")]
     fields.take("starttimemillis")
     draft.attributes.update(fields.rest("jaeger."))
     found.spans.append((trace_id or "unnamed", draft))

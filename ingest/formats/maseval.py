@@ -32,6 +32,7 @@ from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.times import from_iso
 from tracejury.ingest.trace import IngestError, Json, Message, Outcome, Rejected, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
+from tracejury.ingest.words import counted
 
 NAME = "maseval"
 SCORED_STATUSES = frozenset({"success", "agent_error", "task_timeout"})
@@ -222,8 +223,8 @@ def _places(
     succeeded = sum(_succeeded(log) for log in logs)
     if len(speaker.answers) != succeeded:
         warnings.append(
-            f"answers_mismatch: {speaker.agent} has {len(speaker.answers)} answers, "
-            f"{name} {succeeded} calls that succeeded; joined in order"
+            f"answers_mismatch: {speaker.agent} has {counted(len(speaker.answers), 'answer')}, "
+            f"{name} {counted(succeeded, 'call')} that succeeded; joined in order"
         )
     answers = iter(speaker.answers)
     return [next(answers, None) if _succeeded(log) else None for log in logs]

@@ -83,7 +83,7 @@ def _take(value: Json, found: _Found, place: str) -> None:
 def _take_span(value: dict[str, Json], data: dict[str, Json], found: _Found) -> None:
     draft = SpanDraft(span_id=as_text(value.get("id")) or f"unnamed-{sum(map(len, found.spans.values())) + 1}")
     if not value.get("id"):
-        draft.warnings.append(f"no_span_id: called {draft.span_id}")
+        draft.warnings.append(f"no_span_id: the source gives this span no id; called {draft.span_id}")
     draft.parent_span_id = as_text(value.get("parent_id")) or None
     draft.name = _name(data)
     draft.start_time = time_of_field(draft, value, "started_at")

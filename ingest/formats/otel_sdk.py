@@ -95,7 +95,7 @@ def _take_span(value: dict[str, Json], context: dict[str, Json], found: Found) -
     if given is not None and not isinstance(given, dict):
         draft.attributes["attributes"] = kept(given)
     if not context.get("span_id"):
-        draft.warnings.append(f"no_span_id: called {draft.span_id}")
+        draft.warnings.append(f"no_span_id: the source gives this span no id; called {draft.span_id}")
     name = value.get("name")
     draft.name = name if isinstance(name, str) else ("" if name is None else json_text(name))
     draft.start_time = time_of_field(draft, value, "start_time", prefix="otel.")

@@ -223,7 +223,7 @@ def _take_span(value: dict[str, Json], shared: dict[str, Json], found: Found) ->
         return
     draft = SpanDraft(span_id=span_id, parent_span_id=parent, attributes=_attributes(_get(value, "attributes")))
     if not _get(value, "spanId"):
-        draft.warnings.append(f"no_span_id: called {draft.span_id}")
+        draft.warnings.append(f"no_span_id: the source gives this span no id; called {draft.span_id}")
     name = _get(value, "name")
     draft.name = name if isinstance(name, str) else ("" if name is None else json_text(name))
     draft.start_time = _time(draft, value, "startTimeUnixNano")
@@ -248,7 +248,7 @@ def _otel(draft: SpanDraft, value: dict[str, Json]) -> None:
     draft.attributes.update(rest)
     for key, item in rest.items():
         if key.startswith("otel.dropped"):
-            draft.warnings.append(f"dropped_by_tracer: {key.removeprefix('otel.')} {item}")
+            draft.warnings.append(f"dropped_by_tracer: the tracer kept not all; {key.removeprefix('otel.')} is {item}")
 
 
 def _status(draft: SpanDraft, status: Json) -> None:
@@ -270,7 +270,7 @@ def _time(draft: SpanDraft, value: dict[str, Json], key: str) -> int | None:
         moment = times.from_iso(given)
         draft.attributes[f"otel.{_snake(key)}"] = kept(given)
         if moment is None:
-            draft.warnings.append(f"unreadable_time: {key} {brief(given)}")
+            draft.warnings.append(f"unreadable_time: {key} is {brief(given)}; left empty, kept as an attribute")
     elif (times.integer(given) or 0) % 1000:
         draft.attributes[f"otel.{_snake(key)}"] = given
     return moment

@@ -16,6 +16,7 @@ from tracejury.ingest.formats.spans import brief
 from tracejury.ingest.parse import clean, clean_text, inner_json, parse_documents, to_utf8
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source
+from tracejury.ingest.words import counted
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -142,7 +143,7 @@ def _csv(text: bytes) -> Iterator[Row]:
         for number, cells in enumerate(reader, start=2):
             if len(cells) != len(names):
                 error = IngestError(
-                    f"{len(cells)} cells, the header names {len(names)}",
+                    f"{counted(len(cells), 'cell')}, but {counted(len(names), 'column')} in the header",
                     place=f"row {number}",
                     remedy="export it again",
                 )

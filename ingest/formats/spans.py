@@ -43,7 +43,7 @@ def time_of_field(draft: SpanDraft, values: dict[str, Json], key: str, *, prefix
     moment = times.from_any(given)
     if moment is None and given is not None:
         draft.attributes[f"{prefix}{key}"] = kept(given)
-        draft.warnings.append(f"unreadable_time: {key} {brief(given)}")
+        draft.warnings.append(f"unreadable_time: {key} is {brief(given)}; left empty, kept as an attribute")
     return moment
 
 

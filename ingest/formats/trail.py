@@ -18,6 +18,7 @@ from tracejury.ingest.parse import Document, parse_document, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
+from tracejury.ingest.words import counted
 
 NAME = "trail"
 
@@ -167,7 +168,7 @@ def _drafts(spans: list[Json]) -> _Found:
             )
         elif below is not None:
             draft.attributes["child_spans"] = kept(below)
-            draft.warnings.append(f"retyped: child_spans is {type(below).__name__}, not a list")
+            draft.warnings.append(f"retyped: child_spans is {type(below).__name__}, not a list; kept as an attribute")
     return found, logs, warnings
 
 
@@ -183,7 +184,7 @@ def _draft(
         _retyped(draft, "span_attributes", given)
     draft.span_id = _text(draft, value, "span_id") or f"unnamed-{number + 1}"
     if draft.span_id.startswith("unnamed-") and not value.get("span_id"):
-        draft.warnings.append(f"no_span_id: {node.place} has none; called {draft.span_id}")
+        draft.warnings.append(f"no_span_id: the source gives {node.place} none; called {draft.span_id}")
     draft.parent_span_id = _text(draft, value, "parent_span_id") or None
     _check_nesting(draft, node)
     draft.name = _text(draft, value, "span_name") or ""
@@ -209,7 +210,9 @@ def _note_spans(draft: SpanDraft, key: str, value: Json) -> None:
     """Warn of spans under a key that TRAIL does not have (a damaged `child_spans`): they are kept, not as spans."""
     count = sum(map(_is_span, value)) if isinstance(value, list) else int(_is_span(value))
     if count:
-        draft.warnings.append(f"unread_spans: {key!r} holds {count} span(s) where none belong; kept as an attribute")
+        draft.warnings.append(
+            f"unread_spans: {key!r} holds {counted(count, 'span')} where none belongs; kept as an attribute"
+        )
 
 
 def _retyped(draft: SpanDraft, key: str, value: Json) -> None:
@@ -244,11 +247,11 @@ def _times(draft: SpanDraft, value: dict[str, Json]) -> None:
     draft.start_time = times.from_iso(stamp)
     if draft.start_time is None and stamp is not None:
         draft.attributes.setdefault("timestamp", kept(stamp))
-        draft.warnings.append(f"unreadable_time: timestamp {brief(stamp)}")
+        draft.warnings.append(f"unreadable_time: timestamp is {brief(stamp)}; the start is left empty")
     took = times.iso_duration(length)
     if took is None and length is not None:
         draft.attributes.setdefault("duration", kept(length))
-        draft.warnings.append(f"unreadable_time: duration {brief(length)}")
+        draft.warnings.append(f"unreadable_time: duration is {brief(length)}; the end is left empty")
     elif took is not None and draft.start_time is not None:
         draft.end_time = draft.start_time + took
     elif took is not None:

@@ -130,7 +130,7 @@ class Session:
         draft = self._tools.get(call_id or "") if call_id is not None else self._open_tool()
         if draft is None or draft.output is not None:
             draft = self._call(call_id, name, None, time, None, 0)
-            draft.warnings.append("no_call: a result of a tool call that stands nowhere before it")
+            draft.warnings.append("no_call: the file does not hold the tool call of which this is the result")
         draft.output = text or ""
         draft.end_time = time
         draft.status = "ERROR" if failed else "UNSET"
@@ -154,7 +154,7 @@ class Session:
         """All spans, with a warning at each tool call that has no result."""
         for draft in self._tools.values():
             if draft.output is None:
-                draft.warnings.append("no_result: no result of this tool call stands in the file")
+                draft.warnings.append("no_result: the file holds no result of this tool call")
         return self.spans
 
     def _note(self, time: int | None) -> None:

@@ -68,7 +68,7 @@ def _take(row: Row, found: Found) -> None:
         setattr(draft, column, moment)
         if moment is None and values.get(key) is not None:
             draft.attributes[key] = kept(values[key])
-            draft.warnings.append(f"unreadable_time: {key} {brief(values[key])}")
+            draft.warnings.append(f"unreadable_time: {key} is {brief(values[key])}; left empty, kept as an attribute")
     draft.status = status_of(draft, record.get("status"), "status")
     if record.get("kind") is not None:
         draft.attributes["otel.kind"] = kind_name(record["kind"])

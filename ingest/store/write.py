@@ -18,6 +18,7 @@ from tracejury.ingest.store.engine import chunks
 from tracejury.ingest.store.load import load
 from tracejury.ingest.store.search import forget_spans, index_spans
 from tracejury.ingest.texts import TextPack, repacked
+from tracejury.ingest.words import counted
 
 StoredAs = Literal["new", "duplicate", "replaced"]
 _KEYS_A_QUERY = 5000
@@ -86,7 +87,7 @@ def write_all(connection: Connection, batch: Sequence[Packed], *, replace: bool 
             told = f"trace {packed.trace_id} is in the workspace already (from {known.file}) with other content"
             outcomes.append(StoreError(told))
         elif missing := texts.missing(packed):
-            told = f"trace {packed.trace_id} refers to {missing} text(s) that are nowhere: nothing of it is kept"
+            told = f"trace {packed.trace_id} lacks {counted(missing, 'text')} that it refers to: nothing of it is kept"
             outcomes.append(StoreError(told))
         elif known is not None:
             replacing.append(packed)

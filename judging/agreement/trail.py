@@ -251,7 +251,9 @@ def _labels(side: pd.DataFrame, name: str, traces: set[str]) -> pd.DataFrame:
     )
     unknown = sorted(set(rows["trace_id"]) - traces)
     if unknown:
-        raise ValueError(f"{name} has {len(unknown)} traces that `traces` lacks, the first is {unknown[0]!r}")
+        raise ValueError(
+            f"{name} names traces that `traces` lacks ({len(unknown)} in all), the first is {unknown[0]!r}"
+        )
     spelled = {written: normal_category(written) for written in set(rows["category"])}
     return rows.assign(category=rows["category"].map(spelled).astype(object))
 

@@ -13,6 +13,7 @@ from tracejury.ingest.parse import json_text
 from tracejury.ingest.score_files import Record, RecordFile
 from tracejury.ingest.score_forms import FIELDS, FORMS, FormName, Opinion, folded, form_of, read_plain
 from tracejury.ingest.trace import Json, Rejected
+from tracejury.ingest.words import counted
 from tracejury.judging.judges.rubric import rubrics
 from tracejury.judging.labels.exchange import Labels
 from tracejury.judging.labels.scales import Scale, Value, plain_score, scale_of
@@ -209,7 +210,7 @@ class _Builder:
         of_spans = sum(bool(dimension_and_spans(score.dimension)[1]) for score in labels.scores)
         if of_spans:
             labels.warnings.append(
-                f"{of_spans:,} scores are of spans: kept with their spans, compared with no judge's score"
+                f"{counted(of_spans, 'score')} of spans: kept with their spans, compared with no judge's score"
             )
         for (author, dimension, trace_id), lines in self.of_spans.items():
             verdict = _verdict(author, dimension, trace_id, None, "\n".join(lines), SPANS_ONLY)

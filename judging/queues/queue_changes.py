@@ -143,7 +143,7 @@ def assign_items(
         wanting = assigned.of(item.item_key) | new | counted.get(item.item_key, NOBODY)
         if len(wanting) > item.wanted and new and not item.is_practice:
             raise QueueError(
-                f"trace {item.trace_id} wants {item.wanted} and would have {len(wanting)} people "
+                f"trace {item.trace_id} wants {item.wanted} and would have {len(wanting)} "
                 f"({', '.join(sorted(wanting))}): raise k, or take somebody off it first"
             )
         _assign(connection, queue_key, item.item_key, new, by, now)

@@ -41,7 +41,7 @@ MadeFrom = Mapping[str, Json]
 
 MISSING_RULES = {
     "drop": "failures are left out and counted beside the estimate",
-    "disagree": "failed judgements count as disagreement (a missed error, a wrong score)",
+    "disagree": "failed cells count as disagreement (a missed error, a wrong score)",
 }
 
 

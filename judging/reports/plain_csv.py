@@ -127,7 +127,7 @@ def _cells(text: str, delimiter: str, width: int, file: str) -> tuple[list[tuple
                 if len(cells) != width and lines:
                     much = "fewer" if len(cells) < width else "more"
                     raise CsvError(
-                        f"{file}, line {reader.line_num}: {much} cells than the {width} columns of the first line; "
+                        f"{file}, line {reader.line_num}: {much} cells than the first line, which has {width:,}; "
                         f"quote a cell that holds {delimiter!r}, leave a missing one empty"
                     )
                 rows.append(cells)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sqlalchemy import URL, Engine, text
 
+from tracejury.ingest.words import counted
 from tracejury.judging.store.workspace import Workspace, WorkspaceError, database_file, migrate, open_workspace
 
 FOLDER = "backups"
@@ -167,8 +168,8 @@ def _refuse_while_used(engine: Engine) -> None:
         others = connection.scalar(_OTHER_SESSIONS)
     if others:
         raise WorkspaceError(
-            f"{others} other connection(s) use the database; nothing was changed. Try: stop the app and every command "
-            "that uses it, then restore again"
+            f"the database is used over {counted(others, 'other connection')}; nothing was changed. "
+            "Try: stop the app and every command that uses it, then restore again"
         )
 
 

@@ -51,7 +51,7 @@ def test_the_overview_names_the_human_the_errors_and_what_failed(shown: Workspac
     summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
     # ada: 23 errors on 6 traces; each imported judge failed on one trace
     assert "Reference: ada · 23 errors on 6 traces" in summary
-    assert "2 failed judgements (10 error pairs) left out" in summary
+    assert "2 failed cells (10 error pairs) left out" in summary
     assert summary.count("left out") == 1  # what the row of filters shows is not said again
     assert "all traces" not in summary
     assert texts(at.subheader) == ["Judges at a glance", "Coverage by impact", "Every judge"]
@@ -190,9 +190,9 @@ def test_where_every_judgement_failed_the_page_says_so_and_not_that_there_are_no
         failed = update(tables.cell).where(tables.cell.c.model == REPEATED).values(state="refused", score=None)
         connection.execute(failed)
     at = open_page("agreement", judge_models=REPEATED, reference="ada")
-    assert any("error pairs counts here: the judgements failed (6 cells)" in text for text in texts(at.caption))
+    assert any("error pairs counts here: 6 cells failed" in text for text in texts(at.caption))
     at = open_page("agreement", judge_models=REPEATED, reference="ada", missing="misses")
-    assert not any("the judgements failed" in text for text in texts(at.caption))
+    assert not any("cells failed" in text for text in texts(at.caption))
 
 
 def test_where_a_split_leaves_everything_out_the_page_names_the_split(full: Workspace, open_page: OpenPage) -> None:

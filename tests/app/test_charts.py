@@ -288,7 +288,7 @@ def test_score_bars_keep_scores_failures_and_not_applicable_apart() -> None:
     assert [(trace.name, list(trace.y)) for trace in figure.data] == [
         ("0", [2]), ("3", [1]), ("n/a", [4]), ("unparsable", [1]),
     ]  # fmt: skip
-    assert all("judgements" in trace.hovertemplate for trace in figure.data)
+    assert all("cells: " in trace.hovertemplate for trace in figure.data)
 
 
 def test_every_colour_of_a_series_is_told_apart_by_name_not_by_colour_alone() -> None:

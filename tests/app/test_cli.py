@@ -77,7 +77,7 @@ class TestIngest:
         a, b = tmp_path / "a.json", tmp_path / "b.json"
         answer("ingest", a, "--home", tmp_path / "one")
         (told,) = answer("ingest", b, "--home", tmp_path / "one")["completed"]
-        assert told.endswith(f"is completed by {b}: 2 span(s) and 2 message(s) added")
+        assert told.endswith(f"is completed by {b}: 2 spans and 2 messages added")
         both = answer("ingest", a, b, "--merge", "--home", tmp_path / "two")
         assert (both["traces"], both["spans"], both["completed"]) == (1, 4, [])
 
@@ -503,6 +503,12 @@ class TestRubric:
         (tmp_path / "mine.toml").write_text(shipped, encoding="utf-8")
         assert "'LC' is taken by a shipped rubric" in run("rubric", "check", tmp_path / "mine.toml", code=1).output
         assert "is taken by another rubric" in run("rubric", "new", "LC", "--home", home, code=1).output
+
+    def test_a_shipped_rubric_is_checked_like_any_other_and_a_fault_is_one_fault(self, tmp_path: Path) -> None:
+        shipped = ROOT / "judging" / "judges" / "rubrics" / "LC.toml"
+        assert "no fault" in run("rubric", "check", shipped).output
+        shutil.copy(shipped, tmp_path / "LC.toml")
+        assert "LC.toml: 1 fault\n" in run("rubric", "check", tmp_path / "LC.toml", code=1).output
 
 
 class TestVerdictsImport:

@@ -55,7 +55,7 @@ def test_each_run_is_listed_with_its_states_and_cost(shown: Workspace, open_page
 def test_failed_judgements_are_rows_with_their_reason(full: Workspace, open_page: OpenPage) -> None:
     with read_transaction(full.engine):
         at = open_page("runs", run="4 · three runs")
-    assert "1 failed of 18 judgements" in [s.value for s in at.subheader]
+    assert "1 failed of 18 cells" in [s.value for s in at.subheader]
     failed = at.dataframe[1].value
     assert list(failed["reason"]) == ["the reply is no JSON"]
     assert {metric.label: metric.value for metric in at.metric}["Cost, US$"] == "4.5000"
@@ -237,7 +237,7 @@ def test_a_jury_s_ties_and_what_was_perhaps_paid_are_told(
     )
     at = open_page("runs", run=f"{grid.run_key} · LC by one, two")
     captions = " ".join(caption.value for caption in at.caption)
-    assert "3 judgements, 1 tied" in captions
+    assert "3 cells, 1 tied" in captions
     assert "1 request sent without a known answer" in captions
     table = next(frame.value for frame in at.dataframe if "missing" in frame.value.columns)
     assert sorted(table["tied"]) == ["", "", "1, 3"]

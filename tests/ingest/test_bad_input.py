@@ -432,6 +432,14 @@ def test_an_archive_with_no_file_in_it_is_named(offset: int | None) -> None:
     assert (found.file, found.reason) == ("a.zip", "an archive with no file in it")
 
 
+def test_an_archive_with_an_entry_without_a_name_is_named() -> None:
+    raw = bytearray(zipped(**{"a.json": ONE}))
+    raw[raw.index(b"PK\x01\x02") + 46] = 0  # the first character of the name in its directory
+    (found,) = read_all(bytes(raw), "a.zip")
+    assert isinstance(found, Rejected)
+    assert found.reason == "damaged archive: an entry without a name"
+
+
 def test_a_folder_names_the_bad_files_and_reads_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(ONE)
     (tmp_path / "empty.json").write_bytes(b"")

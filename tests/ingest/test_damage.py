@@ -111,8 +111,8 @@ def test_a_trace_of_a_damaged_file_says_what_is_missing() -> None:
     assert [one.span_id for one in trace.spans] == [made.ROOT, made.TOOL]
     (told,) = [one for one in trace.warnings if one.startswith("damaged:")]
     assert told == (
-        "damaged: 100 bytes in 1 part(s) of the file could not be read (line 2, line 1 column 101); "
-        f"1 span(s) referred to and absent: {made.CALL}"
+        "damaged: 100 bytes in 1 part of the file could not be read (line 2, line 1 column 101); "
+        f"1 span referred to and absent: {made.CALL}"
     )
 
 

@@ -168,7 +168,7 @@ def test_a_late_file_says_what_it_added(opened: Workspace, tmp_path: Path) -> No
     ingest(opened, first)
     report = ingest(opened, late)
     assert report.completed == [
-        f"trace {made.TRACE} was stored and is completed by {late}: 2 span(s) and 2 message(s) added"
+        f"trace {made.TRACE} was stored and is completed by {late}: 2 spans and 2 messages added"
     ]
     assert (report.traces, report.duplicates) == (0, 0)
     assert any(warning.startswith("completed_later: ") for warning in stored(opened).warnings)
@@ -224,7 +224,7 @@ def test_log_records_wait_for_their_spans_and_say_so(opened: Workspace, tmp_path
     assert (report.rejected, report.traces) == ([], 0)
     report = ingest(opened, spans)
     assert report.completed == [
-        f"trace {made.TRACE} was stored and is completed by log records of {made.TRACE}: 2 message(s) added"
+        f"trace {made.TRACE} was stored and is completed by log records of {made.TRACE}: 2 messages added"
     ]
 
 

@@ -272,7 +272,7 @@ def test_a_long_text_of_many_traces_is_kept_once(tmp_path: Path) -> None:
 def test_a_trace_that_refers_to_a_text_that_is_nowhere_is_refused_whole(tmp_path: Path) -> None:
     opened = workspace(tmp_path)
     broken = replace(pack(small_trace("cd" * 16)), references=("00" * 16,))
-    with pytest.raises(StoreError, match="nowhere"), write_transaction(opened.engine) as connection:
+    with pytest.raises(StoreError, match="lacks 1 text"), write_transaction(opened.engine) as connection:
         write(connection, broken)
     with read_transaction(opened.engine) as connection:
         assert trace_ids(connection) == [TRACE]

@@ -79,7 +79,7 @@ def test_nothing_is_replaced_while_others_are_connected(space: Workspace, tmp_pa
     run("backup", tmp_path / "team.dump", "--home", space.home)
     with space.engine.connect():
         said = refused("restore", tmp_path / "team.dump", "--yes", "--home", space.home)
-    assert "1 other connection(s)" in said
+    assert "1 other connection;" in said
     assert "Try: stop the app" in said
     assert rows(space) == before
 

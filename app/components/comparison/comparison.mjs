@@ -120,14 +120,14 @@ class Comparison {
   sideNode() {
     const open = this.pairs.filter((pair) => !pair.decided).length;
     const bar = tjcEl("div", { class: "tjc-bar" },
-      tjcEl("b", { text: this.pairs.length === 1 ? "1 pair" : `${this.pairs.length} pairs` }),
+      tjcEl("b", { text: this.pairs.length === 1 ? "1 row" : `${this.pairs.length} rows` }),
       tjcEl("span", { class: "tjc-quiet", text: open ? `${open} undecided` : "all decided", "data-tjc-open": open }),
       tjcEl("span", { class: "tjc-grow" }),
       this.button("Undo", "Z", () => this.undo(), { disabled: !this.undoable.length }),
       this.button("Next undecided", "U", () => this.next(), { title: `${this.undecidedElsewhere} undecided on other traces` }),
       this.button("Keys", "?", () => this.showKeys()),
     );
-    const list = tjcEl("ul", { class: "tjc-list", role: "listbox", "aria-label": "Pairs" }, ...this.pairs.map((pair) => this.rowNode(pair)));
+    const list = tjcEl("ul", { class: "tjc-list", role: "listbox", "aria-label": "Errors and findings" }, ...this.pairs.map((pair) => this.rowNode(pair)));
     return tjcEl("div", { class: "tjc-side" }, bar, this.pairs.length ? list : tjcEl("div", { class: "tjc-list tjc-empty", text: "Neither the annotator nor the judge reports an error: they agree that the trace has none, or the judge gave no verdict (see below)." }));
   }
 
@@ -467,7 +467,7 @@ const TJC_VERDICTS = [
 ];
 
 const TJC_KEYS = [
-  ["J", "next pair"], ["K", "previous pair"], ["U", "next undecided pair, also of the next trace"], ["Z", "undo the newest decision"],
+  ["J", "next row"], ["K", "previous row"], ["U", "next undecided row, also of the next trace"], ["Z", "undo the newest decision"],
   ["Y", "same error: confirm the match"], ["N", "different errors: reject the match"],
   ["1 to 5", "an unmatched finding describes this error of the annotator"], ["M", "match with an error or a finding of the list"],
   ["V", "valid new error"], ["F", "false alarm"], ["D", "duplicate"], ["?", "these keys"],

@@ -115,10 +115,10 @@ def summary(filters: Filters) -> str:
 
 
 def failed_words(counts: Mapping[str, int], *, is_left_out: bool) -> str:
-    """How many judgements failed, and what they count as."""
+    """How many cells failed, and what they count as."""
     if not counts["failed_cells"]:
-        return "no failed judgement"
-    failed = f"{counted(counts['failed_cells'], 'failed judgement')} ({counted(counts['failed_pairs'], 'error pair')})"
+        return "no failed cell"
+    failed = f"{counted(counts['failed_cells'], 'failed cell')} ({counted(counts['failed_pairs'], 'error pair')})"
     return f"{failed} {'left out' if is_left_out else 'counted as misses'}"
 
 

@@ -52,9 +52,9 @@ def why_no_errors(filters: Filters) -> str:
     counts = counts_of(filters)
     if counts["error_pairs"]:
         return (
-            f"None of {counted(counts['error_pairs'], 'error pair')} counts here: the judgements failed "
-            f"({counted(counts['failed_cells'], 'cell')}), or no error is of a judge's dimension. Failures count as "
-            "misses where the filter says so."
+            f"None of {counted(counts['error_pairs'], 'error pair')} counts here: "
+            f"{counted(counts['failed_cells'], 'cell')} failed, or no error is of a judge's dimension. Failures "
+            "count as misses where the filter says so."
         )
     reason = "These judges have judged no trace with a reference error under these filters."
     return reason + SPLIT_MAY * bool(filters.split)

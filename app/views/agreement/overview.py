@@ -188,7 +188,7 @@ def _column_help() -> dict[str, ColumnConfig]:
         "dimension": st.column_config.TextColumn("dimension", pinned=True),
         "traces": st.column_config.NumberColumn("traces", format="%d", help="Judged traces with reference errors"),
         "errors": st.column_config.NumberColumn("errors", format="%d", help="Reference errors of the comparison"),
-        "failed": st.column_config.NumberColumn("failed", format="%d", help="Error pairs of failed judgements"),
+        "failed": st.column_config.NumberColumn("failed", format="%d", help="Error pairs of failed cells"),
     }
     for figure in FIGURES:
         metric = figure.name.partition(".")[2]

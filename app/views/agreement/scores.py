@@ -70,7 +70,7 @@ def confusion_card(filters: Filters) -> None:
     summed = summed.assign(share=(summed["count"] / of.where(of > 0)).astype("float64"))
     left, right = st.columns(2)
     with left:
-        failed = "" if int(summed["count"].sum()) else ": every judgement failed or was not applicable"
+        failed = "" if int(summed["count"].sum()) else ": every cell failed or was not applicable"
         st.caption(f"Four points, n = {int(summed['count'].sum()):,}{failed}")
         event = plot(charts.score_grid(summed, is_dark=is_dark()), key="chart-confusion", alt="Confusion of scores")
     with right:

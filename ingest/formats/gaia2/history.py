@@ -13,6 +13,7 @@ from tracejury.ingest.formats.gaia2.values import mapping, sequence, word
 from tracejury.ingest.formats.gaia2.worldlog import TURN_OPENERS, Agent, WorldLog
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.trace import Clock, Json, SpanDraft
+from tracejury.ingest.words import counted
 
 _NO_CALL = frozenset({"JsonParsingAgentError", "InvalidActionAgentError", "FormatError"})
 _FORMAT_RETRY = "InvalidActionAgentError"
@@ -247,7 +248,7 @@ class HistoryLog(WorldLog):
             calls = self._calls.get(key, 0)
             if told != calls:
                 self.rows.root.warnings.append(
-                    f"usage_mismatch: {key} has {calls} answers and token counts of {told} calls"
+                    f"usage_mismatch: {key} has {counted(calls, 'answer')} and token counts of {counted(told, 'call')}"
                 )
             known = {name: sequence(stats.get(name))[calls:] for name in COUNTS}
             rest = {name: value for name, value in stats.items() if name not in COUNTS and value != calls}

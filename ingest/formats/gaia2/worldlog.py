@@ -334,7 +334,7 @@ class WorldLog:
         if call is None:
             row = self._row(agent, entry, "EVENT", "observation")
             row.input = content
-            row.warnings.append("stray_observation: no tool call of this agent is open")
+            row.warnings.append("stray_observation: this agent has no open tool call of which this could be the result")
         else:
             row = call.draft
             row.output, row.status, row.end_time = content, "OK", entry.time
