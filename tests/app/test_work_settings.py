@@ -44,12 +44,12 @@ def put(client: TestClient, space: Workspace, keys: Any, base: int = 0, user: st
 
 
 def test_at_first_the_keys_are_those_of_the_sheet(client: TestClient, space: Workspace) -> None:
-    assert got(client, space).json() == {"revision": 0, "keys": {}, "pretty": True}
+    assert got(client, space).json() == {"revision": 0, "keys": {}, "pretty": True, "panes": {}}
 
 
 def test_a_change_is_kept_for_its_person_alone(client: TestClient, space: Workspace) -> None:
     assert put(client, space, {"newError": "B"}, pretty=True).json()["revision"] == 1
-    assert got(client, space).json() == {"revision": 1, "keys": {"newError": "B"}, "pretty": True}
+    assert got(client, space).json() == {"revision": 1, "keys": {"newError": "B"}, "pretty": True, "panes": {}}
     assert got(client, space, "ben").json()["keys"] == {}
 
 
@@ -85,6 +85,14 @@ def test_keys_that_cannot_be_are_refused_with_the_reason(
 
 def test_two_acts_may_change_places(client: TestClient, space: Workspace) -> None:
     assert put(client, space, {"next": "K", "previous": "J"}).status_code == 200
+
+
+@pytest.mark.parametrize("panes", [[], {"top": 20}, {"left": 61}, {"left": -1}, {"side": True}, {"side": "20%"}])
+def test_widths_of_panes_are_kept_within_bounds(client: TestClient, space: Workspace, panes: Any) -> None:
+    body = {"token": token(space), "trace_id": TRACE, "base_revision": 0, "keys": {}, "pretty": True}
+    assert client.put("/api/settings", json=body | {"panes": panes}).status_code == 422
+    assert client.put("/api/settings", json=body | {"panes": {"left": 30, "side": 0}}).status_code == 200
+    assert got(client, space).json()["panes"] == {"left": 30, "side": 0}
 
 
 @pytest.mark.parametrize("pretty", [None, 1, "yes"])

@@ -350,6 +350,36 @@ def test_a_layout_that_arrives_late_leaves_the_selection(open_desk: OpenDesk) ->
     assert desk.saved()["errors"][0]["evidence"][0]["quote"] == "has **two"
 
 
+def test_panes_are_resized_and_folded_and_stay_so_for_the_person(open_desk: OpenDesk) -> None:
+    desk = open_desk(user="folder")
+    left, middle = desk.page.locator(".tj-left"), desk.page.locator(".tj-middle")
+    bar = desk.page.get_by_role("separator", name="Width of the spans")
+    box = bar.bounding_box()
+    assert box is not None
+    desk.page.mouse.move(box["x"] + 5, box["y"] + 200)
+    desk.page.mouse.down()
+    desk.page.mouse.move(box["x"] + 125, box["y"] + 200, steps=5)
+    desk.page.mouse.up()
+    wide = left.evaluate("each => each.clientWidth")
+    assert wide > 340
+    with desk.page.expect_response("**/api/settings"):
+        desk.page.get_by_role("separator", name="Width of the labels").press("Enter")
+    expect(desk.page.locator(".tj-side")).not_to_be_visible()
+    desk.page.evaluate("localStorage.clear()")
+    desk.page.reload()
+    desk.ready()
+    assert abs(left.evaluate("each => each.clientWidth") - wide) < 12
+    expect(desk.page.locator(".tj-side")).not_to_be_visible()
+    before = middle.evaluate("each => each.clientWidth")
+    desk.keys("a")
+    expect(desk.page.locator(".tj-card")).to_be_visible()
+    assert middle.evaluate("each => each.clientWidth") < before
+    bar.press("ArrowLeft")
+    assert desk.current() == "S1", "on the bar an arrow is no command"
+    assert left.evaluate("each => each.clientWidth") < wide
+    assert desk.outside == []
+
+
 def test_jumps_and_the_outline_lead_through_a_trace(open_desk: OpenDesk) -> None:
     desk = open_desk()
     desk.keys("Shift+L")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 MODULES = (
     "text", "keys", "labels", "merge", "outbox", "settings", "spans", "page", "tree", "reader", "judgetext", "category",
-    "errors", "scores", "revealed", "dialogs", "desk",
+    "errors", "scores", "revealed", "dialogs", "panes", "desk",
 )  # fmt: skip
 _IMPORT = re.compile(r"(?m)^import [^;]*;\n")
 _EXPORT = re.compile(r"(?m)^export (?!default)")

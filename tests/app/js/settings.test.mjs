@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { folded, resized } from "../../../app/components/annotator/js/panes.mjs";
 import { Settings } from "../../../app/components/annotator/js/settings.mjs";
 
 /** A server that keeps one person's settings as the real one does. */
-function server(stored = { revision: 0, keys: {}, pretty: false }) {
+function server(stored = { revision: 0, keys: {}, pretty: false, panes: {} }) {
   const it = { stored, isAway: false, refusal: null };
   it.get = async () => (it.isAway ? null : structuredClone(it.stored));
   it.put = async ({ base_revision, ...values }) => {
@@ -32,7 +33,7 @@ test("a change holds at once and reaches the server", async () => {
   const sent = mine.set({ keys: { newError: "B" } });
   assert.deepEqual(mine.values.keys, { newError: "B" });
   await sent;
-  assert.deepEqual(from.stored, { revision: 1, keys: { newError: "B" }, pretty: false });
+  assert.deepEqual(from.stored, { revision: 1, keys: { newError: "B" }, pretty: false, panes: {} });
 });
 
 test("another browser finds what was changed here", async () => {
@@ -61,7 +62,7 @@ test("a change that meets another window's gives way and says so", async () => {
   const problems = [];
   const mine = settings(from, browser(), problems);
   await mine.load();
-  from.stored = { revision: 1, keys: { next: "B" }, pretty: false };
+  from.stored = { revision: 1, keys: { next: "B" }, pretty: false, panes: {} };
   await mine.set({ keys: { newError: "B" } });
   assert.deepEqual(mine.values.keys, { next: "B" });
   assert.deepEqual(problems, ["Settings not saved: changed in another window"]);
@@ -73,10 +74,10 @@ test("unsent work of this browser does not overwrite what was changed elsewhere 
   from.isAway = true;
   await settings(from, storage).set({ keys: { newError: "B" } });
   from.isAway = false;
-  from.stored = { revision: 3, keys: { next: "B" }, pretty: true };
+  from.stored = { revision: 3, keys: { next: "B" }, pretty: true, panes: {} };
   const later = settings(from, storage);
   await later.load();
-  assert.deepEqual(later.values, { keys: { next: "B" }, pretty: true });
+  assert.deepEqual(later.values, { keys: { next: "B" }, pretty: true, panes: {} });
   assert.equal(from.stored.revision, 3);
 });
 
@@ -103,5 +104,19 @@ test("two changes at once arrive in order", async () => {
 test("a copy that is no settings is left alone", () => {
   const storage = browser();
   storage.setItem("tj:settings:ann", "{broken");
-  assert.deepEqual(settings(server(), storage).values, { keys: {}, pretty: true });
+  assert.deepEqual(settings(server(), storage).values, { keys: {}, pretty: true, panes: {} });
+});
+
+test("the widths of the panes go with the person", async () => {
+  const from = server();
+  await settings(from).set({ panes: { left: 30, side: 0 } });
+  const other = settings(from);
+  await other.load();
+  assert.deepEqual(other.values.panes, { left: 30, side: 0 });
+});
+
+test("a pane is resized within bounds, folded when too narrow, and unfolded to its own width", () => {
+  assert.deepEqual(resized({ side: 20 }, "left", 33.4), { side: 20, left: 33 });
+  assert.deepEqual([resized({}, "left", 95).left, resized({}, "left", 4).left], [60, 0]);
+  assert.deepEqual([folded({ left: 30 }, "left"), folded({ left: 0, side: 20 }, "left"), folded({}, "side")], [{ left: 0 }, { side: 20 }, { side: 0 }]);
 });

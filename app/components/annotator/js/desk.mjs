@@ -8,6 +8,7 @@ import { applyOperation, completeState, fingerprint, History, inverseOf, missing
 import { clashText, differences, differenceText, lastWord, rebased, rebasedAll, subjectOf, takingTheirs } from "./merge.mjs";
 import { Outbox, unsentTraces } from "./outbox.mjs";
 import { copyText, el, meaningOf, replaceIn, say, showText } from "./page.mjs";
+import { Panes } from "./panes.mjs";
 import { Reader } from "./reader.mjs";
 import { Revealed } from "./revealed.mjs";
 import { Scores } from "./scores.mjs";
@@ -111,6 +112,7 @@ class Desk {
     this.cards = new ErrorCards(this);
     this.scores = new Scores(this);
     this.judgeText = new JudgeText(this);
+    this.panes = new Panes(this);
     this.showLower("scores");
     this.tree.reader = this.reader;
     this.drawHead();
@@ -725,6 +727,7 @@ class Desk {
   }
 
   focusPane(name) {
+    this.panes?.unfold(name);
     this.paneEntered(name);
     this.paneHost(name).focus({ preventScroll: true });
   }
@@ -854,6 +857,7 @@ class Desk {
     }
     if (key === null) return;
     if (key === "Tab") return this.tab(event);
+    if (target.closest('[role="separator"]')) return;
     if (this.isBusy) return this.take(event, () => {});
     if ((key === "Enter" || key === "Space") && target.closest("button,a,summary,input,[data-seq]")) return;
     const isAside = target !== document.body && !target.closest(".tj-pane"); // a button of the head: no pane has the focus
@@ -987,6 +991,7 @@ class Desk {
     const wasPretty = this.isPretty;
     this.takeSettings();
     if (this.reader) this.drawKeys();
+    this.panes?.draw();
     if (this.reader && wasPretty !== this.isPretty) this.redrawTexts();
   }
 

@@ -1,14 +1,14 @@
 // One person's keys and way of reading: the server keeps them, this browser only a copy for when it is away.
 
 /**
- * `get()` gives `{revision, keys, pretty}` or null; `put({base_revision, keys, pretty})` gives `{status, body}` or
+ * `get()` gives `{revision, keys, pretty, panes}` or null; `put({base_revision, keys, pretty, panes})` gives `{status, body}` or
  * throws when offline. `changed()` is called when other values hold, `problem(message)` when some are not kept.
  */
 export class Settings {
   constructor({ storage, user, get, put, changed = () => {}, problem = () => {} }) {
     Object.assign(this, { storage, get, put, changed, problem });
     this.name = "tj:settings:" + user;
-    this.values = { keys: {}, pretty: true };
+    this.values = { keys: {}, pretty: true, panes: {} };
     this.revision = 0;
     this.isUnsent = false;
     this.sending = Promise.resolve();
@@ -17,8 +17,8 @@ export class Settings {
 
   recall() {
     try {
-      const { revision, isUnsent, keys, pretty } = JSON.parse(this.storage.getItem(this.name));
-      Object.assign(this, { revision, isUnsent, values: { keys, pretty } });
+      const { revision, isUnsent, keys, pretty, panes = {} } = JSON.parse(this.storage.getItem(this.name));
+      Object.assign(this, { revision, isUnsent, values: { keys, pretty, panes } });
     } catch {
       return; // nothing kept here yet
     }
@@ -40,8 +40,8 @@ export class Settings {
     else this.take(found);
   }
 
-  take({ revision, keys, pretty }) {
-    Object.assign(this, { revision, isUnsent: false, values: { keys, pretty } });
+  take({ revision, keys, pretty, panes }) {
+    Object.assign(this, { revision, isUnsent: false, values: { keys, pretty, panes } });
     this.remember();
     this.changed();
   }
