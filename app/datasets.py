@@ -172,11 +172,6 @@ def open_to_me(rows: pd.DataFrame) -> pd.DataFrame:
     return open_rows(rows, listings.blind_to_me())
 
 
-def dataset_bytes(dataset: Dataset, filters: Filters, form: str, *, blind: Collection[str] = ()) -> bytes:
-    """The rows in `csv`, `json`, `parquet`, `md` or `tex`."""
-    return rows_bytes(dataset, open_rows(dataset.frame(filters), blind), form, manifest(filters, blind=blind))
-
-
 def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str, made_from: MadeFrom) -> bytes:
     """These rows of a data set, with what they were `made_from` where the format can hold it: in all but CSV."""
     about: dict[str, Json] = {"table": dataset.name, "title": dataset.title, "about": dataset.about}

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from statistics import stdev
 from typing import Literal, get_args
 
-from tracejury.ingest.formats.gaia2.benchmark import OutputRow, output_rows
-from tracejury.ingest.formats.gaia2.row import row_evidence
 from tracejury.ingest.formats.gaia2.setting import SETTING
 from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, text, whole, word
 from tracejury.ingest.formats.gaia2.verdict import (
@@ -19,10 +17,9 @@ from tracejury.ingest.formats.gaia2.verdict import (
     RUN_RAISED,
     RUN_RAISED_UNSCORED,
     TIME_LIMIT,
-    outcome,
 )
 from tracejury.ingest.formats.maseval import SCORED_STATUSES, report_id, report_outcome
-from tracejury.ingest.trace import Json, Outcome, Trace
+from tracejury.ingest.trace import Json, Outcome
 
 RunStatus = Literal[
     "success", "failed", "max_iterations", "agent_raised", "environment_error", "user_error", "timeout",
@@ -233,13 +230,6 @@ def _spread(rates: Sequence[float]) -> tuple[float | None, float | None]:
     return stdev(rates), stdev(rates) / len(rates) ** 0.5
 
 
-def run_of_trace(trace: Trace) -> Run | None:
-    """The run a trace tells of; None for a trace of another benchmark."""
-    if trace.outcome is None:
-        return None
-    return run_of(trace.trace_id, trace.outcome, trace.attributes, duration_s=None)
-
-
 def run_of(trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, duration_s: float | None) -> Run:
     """The run of a trace by its outcome and its attributes."""
     setting = mapping(attributes.get(SETTING))
@@ -300,11 +290,6 @@ def run_status(result: Outcome, attributes: Mapping[str, Json]) -> RunStatus:
     if result.score == 1:
         return "success"
     return "max_iterations" if attributes.get("stopped_at_max_iterations") else "failed"
-
-
-def runs_of_output(data: bytes, *, capability: str = "unknown") -> list[Run]:
-    """The runs that an `output.jsonl` lists, those without a trace file too."""
-    return [_run_of_row(row, capability) for row in output_rows(data)]
 
 
 def are_score(result: Outcome) -> float | None:
@@ -389,18 +374,3 @@ def _partial(entry: Mapping[str, Json]) -> float | None:
 def _mean(entries: Sequence[Mapping[str, Json]], value: Callable[[Mapping[str, Json]], float | None]) -> float:
     values = [value(entry) or 0.0 for entry in entries]
     return sum(values) / len(values) if values else 0.0
-
-
-def _run_of_row(row: OutputRow, capability: str) -> Run:
-    result = outcome(row_evidence(row.fields, "output.jsonl"))
-    return Run(
-        trace_id=row.run_id(None),
-        scenario=text(row.fields.get("scenario_id") or row.fields.get("task_id")) or row.name,
-        repeat=whole(row.fields.get("run_number")),
-        capability=(word(row.fields.get("config")) or capability).lower(),
-        phase=word(row.fields.get("phase_name")) or "standard",
-        status=run_status(result, {}),
-        score=are_score(result),
-        verdict=result.score,
-        reason=result.reason,
-    )

@@ -130,7 +130,7 @@ def forest(figures: pd.DataFrame, *, title: str, metric: Metric | None = None) -
 def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     """Coverage by impact, caught beside localized, one panel a judge; n under each impact, faint where n < 10.
 
-    `coverage` as `errors.coverage_table` gives it, with a `label` for the panel; with ceiling, ceiling_low,
+    `coverage` as `errors.coverage_of` gives it, with a `label` for the panel; with ceiling, ceiling_low,
     ceiling_high and ceiling_n a line across each bar says what people reach. `customdata` begins with (judge_model,
     dimension, split, impact, kind); that of a line ends with `CEILING`.
     """

@@ -92,11 +92,6 @@ def _is_protobuf(data: bytes) -> bool:
     return is_protobuf(data)
 
 
-def read_request(data: bytes, source: Source) -> Iterator[Trace | Rejected]:
-    """The traces of one OTLP/HTTP request body, protobuf or JSON."""
-    return read(Source(file=source.file, place=source.place, data=data))
-
-
 def _is_tempo(keys: AbstractSet[str]) -> bool:
     return "batches" in keys and not keys.isdisjoint({"scopeSpans", "instrumentationLibrarySpans"})
 

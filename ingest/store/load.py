@@ -80,21 +80,6 @@ def load_span(connection: Connection, trace_id: str, seq: int) -> Span:
     return _span(trace_id, row, detail, _texts(connection, _references([detail])))
 
 
-def load_message(connection: Connection, trace_id: str, position: int) -> Message:
-    """One message. Raises `KeyError` when there is no such trace or message."""
-    key = _trace_row(connection, trace_id).trace_key
-    row = connection.execute(
-        _messages().where(schema.message.c.trace_key == key, schema.message.c.message == position)
-    ).one_or_none()
-    if row is None:
-        raise KeyError(f"trace {trace_id} has no message {position}")
-    calls = orjson.loads(row.tool_calls) if row.tool_calls else []
-    contents = [] if row.hash is None else [bytes(row.hash).hex()]
-    thought = reference(_reasoning(row))
-    thoughts = [] if thought is None else [thought]
-    return _message(row, calls, _texts(connection, {*_call_references([calls]), *contents, *thoughts}))
-
-
 def load_source(connection: Connection, trace_id: str) -> Source:
     """The very bytes that a trace was read from. Raises `KeyError` when there is no such trace."""
     source = source_of(connection, trace_id)

@@ -294,19 +294,12 @@ def error_bootstrap(cells: Cells, *, draws: int = DRAWS, seed: int = SEED) -> Bo
     return cluster_bootstrap(cells.counts.reshape(traces, -1), statistic, draws=draws, seed=seed)
 
 
-def coverage_table(
-    error_pairs: pd.DataFrame, *, missing: Missing = "drop", draws: int = DRAWS, seed: int = SEED
-) -> pd.DataFrame:
-    """Coverage of each judge by impact: the recall of Tables 9 and 10 with its interval by trace.
+def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Coverage of each judge by impact, from an `error_table`: the recall of Tables 9 and 10, its interval by trace.
 
     Columns: judge_model, dimension, impact, split, kind, hits (tp), n (positives), failed, not_applicable, not_matched,
     coverage, coverage_low, coverage_high, printed (`124/128 (96.88%)`). NaN without positives.
     """
-    return coverage_of(error_table(error_pairs, missing=missing, draws=draws, seed=seed))
-
-
-def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
-    """`coverage_table` of an `error_table`: its recall and the interval of that."""
     rates = {f"recall{end}": f"coverage{end}" for end in ("", "_low", "_high")}
     rates_table = table[[*KEYS, "tp", "positives", *LEFT_OUT, *rates]]
     return _printed(rates_table.rename(columns={"tp": "hits", "positives": "n"} | rates))

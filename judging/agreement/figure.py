@@ -54,11 +54,6 @@ class Figure:
         if any(x is not None and not math.isfinite(x) for x in (self.value, self.low, self.high)):
             raise ValueError(f"an estimate is finite or undefined: {self.value!r} [{self.low!r}, {self.high!r}]")
 
-    @property
-    def too_few(self) -> bool:
-        """True when n is so small that the screen greys the figure."""
-        return self.n < TOO_FEW
-
     def row(self) -> dict[str, float | int | str | None]:
         """The figure as columns of a long table; an undefined value is NaN there."""
         return {

@@ -123,7 +123,7 @@ def already(row: Mapping[str, Any], name: str) -> str:
 
 
 def of_coverage(reason: Reason) -> Why:
-    """Of `errors.suite_coverage` and `errors.coverage_table`: this reason, unless no matches were proposed."""
+    """Of `errors.suite_coverage` and `errors.coverage_of`: this reason, unless no matches were proposed."""
     return lambda row, name: errors.NOT_MATCHED if row["not_matched"] else reason
 
 

@@ -87,11 +87,6 @@ def rating_matrix(ratings: pd.DataFrame) -> Matrix:
     )
 
 
-def wide_matrix(wide: pd.DataFrame) -> Floats:
-    """A frame of units in rows and raters in columns as a matrix (raters, units); None and NaN are missing."""
-    return np.stack([frames.numbers(wide[column], f"ratings.{column}") for column in wide.columns])
-
-
 def value_counts(matrix: Floats) -> tuple[Ints, Floats]:
     """How often each value occurs in each unit (units, V), and the distinct values in ascending order (V,)."""
     known = ~np.isnan(matrix)

@@ -144,26 +144,6 @@ def quadratic_kappa(table: NDArray[np.generic]) -> Floats:
     return kappa(table, "quadratic")
 
 
-def kappa_standard_error(table: NDArray[np.generic], weights: Weights = "identity") -> float:
-    """Large-sample standard error of kappa for one table (K, K); NaN when kappa is undefined.
-
-    Source: Fleiss, Cohen and Everitt 1969.
-    """
-    counts = np.asarray(table, dtype=np.float64)
-    w = agreement_weights(weights, counts.shape[-1])
-    total = counts.sum()
-    value = float(kappa(counts, weights))
-    if np.isnan(value):
-        return float("nan")
-    p = counts / total
-    rows, columns = p.sum(axis=1), p.sum(axis=0)
-    chance = float(rows @ w @ columns)
-    means = (w @ columns)[:, None] + (rows @ w)[None, :]
-    spread = float((p * (w - means * (1 - value)) ** 2).sum())
-    variance = max(spread - (value - chance * (1 - value)) ** 2, 0.0)  # rounding may leave a negative nothing
-    return float(np.sqrt(variance) / ((1 - chance) * np.sqrt(total)))
-
-
 def gwet(table: NDArray[np.generic], weights: Weights = "quadratic") -> Floats:
     """Gwet's agreement coefficient of two raters over the full scale: AC1 by identity weights, else AC2.
 

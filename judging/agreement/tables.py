@@ -151,7 +151,7 @@ class Inputs:
 
     @cached_property
     def coverage(self) -> pd.DataFrame:
-        """`errors.coverage_table` of the error pairs."""
+        """`errors.coverage_of` of the error pairs."""
         return errors.coverage_of(self.error_rates)
 
     @cached_property

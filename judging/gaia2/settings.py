@@ -9,7 +9,6 @@ from typing import Literal
 
 from tracejury.ingest.trace import Json
 
-REPEATS = 3
 TIME_LIMIT_S = 1860
 DURATION_S = 1800
 MAX_ITERATIONS = 80

@@ -22,7 +22,6 @@ from tracejury.judging.records import SCORES, ErrorLabel, Evidence, Phase, Revie
 from tracejury.judging.store import tables
 
 FORMAT, VERSION = "tracejury-labels", 1
-LabelForm = Literal["tracejury", "trail", "csv", "label-studio", "langfuse"]
 
 
 @dataclass(kw_only=True)

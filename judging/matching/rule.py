@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
@@ -46,8 +46,6 @@ class Candidate:
     dimensions: frozenset[Dimension]
 
 
-WORD_WEIGHTS: Final = "1"
-"""The version of `word_weights.json`: another table makes other proposals."""
 _FEATURES = 2**20
 
 

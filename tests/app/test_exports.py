@@ -171,7 +171,8 @@ def test_a_name_cannot_end_the_comment_of_a_markdown_file() -> None:
 
 
 def schema_of(name: str) -> Any:
-    data = datasets.dataset_bytes(datasets.BY_NAME[name], Filters(), "parquet")
+    dataset, filters = datasets.BY_NAME[name], Filters()
+    data = datasets.rows_bytes(dataset, dataset.frame(filters), "parquet", datasets.manifest(filters))
     return pyarrow.parquet.read_schema(io.BytesIO(data))
 
 

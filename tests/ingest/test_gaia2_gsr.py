@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE
-from tracejury.ingest.gsr import Run, gsr, maseval_metrics, maseval_unscored, run_of_trace, runs_of_output
+from tracejury.ingest.gsr import Run, gsr, maseval_metrics, maseval_unscored, run_of
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Trace
+
+
+def run_of_trace(trace: Trace) -> Run:
+    assert trace.outcome is not None
+    return run_of(trace.trace_id, trace.outcome, trace.attributes, duration_s=None)
 
 
 def run(scenario: str, score: float | None, *, capability: str = "search", **more: Any) -> Run:
@@ -58,17 +63,18 @@ def test_without_any_scored_run_the_rate_is_undefined_not_zero() -> None:
     assert (found.micro.rate, found.macro) == (None, None)
 
 
-def test_runs_without_a_trace_count_through_output_jsonl() -> None:
-    def line(status: str, score: float | None, **more: Any) -> str:
-        metadata = {"scenario_id": "s", "run_number": 1, "status": status, **more}
+def test_runs_without_a_trace_count_through_output_jsonl(tmp_path: Path) -> None:
+    def line(number: int, status: str, score: float | None, **more: Any) -> str:
+        metadata = {"scenario_id": "s", "run_number": number, "status": status, "config": "time", **more}
         return json.dumps({"task_id": "s", "trace_id": None, "score": score, "metadata": metadata})
 
     lines = [
-        line("failed", 0.0, exception_type="ScenarioTimeoutError"),
-        line("no_validation", None),
-        line("success", 1.0),
+        line(1, "failed", 0.0, exception_type="ScenarioTimeoutError"),
+        line(2, "no_validation", None),
+        line(3, "success", 1.0),
     ]
-    found = gsr(runs_of_output("\n".join(lines).encode(), capability="time"))
+    (tmp_path / "output.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    found = gsr(run_of_trace(one) for one in read_traces(tmp_path) if isinstance(one, Trace))
     assert (found.micro.runs, found.micro.scored, found.micro.rate) == (3, 2, 0.5)
     assert list(found.by_capability) == ["time"]
 
@@ -77,7 +83,7 @@ def test_runs_without_a_trace_count_through_output_jsonl() -> None:
 def test_real_runs_are_counted_as_their_rows_say(shared: Path) -> None:
     names = ["success", "fail_soft_lastturn", "fail_counts_turn0", "no_judge", "judge_exception_lastturn"]
     traces = [one for name in names for one in read_traces(shared / f"gaia2/gaia2_{name}") if isinstance(one, Trace)]
-    found = gsr(one for trace in traces if (one := run_of_trace(trace)) is not None)
+    found = gsr(map(run_of_trace, traces))
     # hf_row.json: scores 1, 0, 0, none, 0 (the judge raised)
     assert (found.micro.runs, found.micro.scored, found.micro.rate) == (5, 4, 0.25)
     assert [one.reason for one in found.unscored] == [NO_JUDGE]
@@ -88,21 +94,20 @@ def test_real_runs_are_counted_as_their_rows_say(shared: Path) -> None:
 def test_a_real_benchmark_gives_the_rates_of_its_own_statistics(shared: Path) -> None:
     home = shared / "gaia2/bench_cli"
     told = json.loads((home / "benchmark_stats.json").read_bytes())["statistics"]["global"]
-    runs = runs_of_output((home / "output.jsonl").read_bytes(), capability="adaptability")
     traces = [one for one in read_traces(home) if isinstance(one, Trace)]
-    for found in (gsr(runs), gsr(one for trace in traces if (one := run_of_trace(trace)) is not None)):
-        assert (found.micro.runs, found.micro.scored, found.micro.succeeded) == (
-            told["total_runs"],
-            told["validated_runs"],
-            told["success_runs"],
-        )
-        assert found.micro.rate == told["micro_success_rate"] / 100
-        assert found.macro == told["macro_success_rate"] / 100
-        assert (found.micro.scenarios, found.micro.pass_at_k, found.micro.pass_k) == (
-            told["total_scenarios"],
-            told["pass_at_k"],
-            told["pass_k"],
-        )
+    found = gsr(map(run_of_trace, traces))
+    assert (found.micro.runs, found.micro.scored, found.micro.succeeded) == (
+        told["total_runs"],
+        told["validated_runs"],
+        told["success_runs"],
+    )
+    assert found.micro.rate == told["micro_success_rate"] / 100
+    assert found.macro == told["macro_success_rate"] / 100
+    assert (found.micro.scenarios, found.micro.pass_at_k, found.micro.pass_k) == (
+        told["total_scenarios"],
+        told["pass_at_k"],
+        told["pass_k"],
+    )
 
 
 # MASEval

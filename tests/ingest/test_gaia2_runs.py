@@ -13,7 +13,7 @@ from tracejury.ingest.batch import Report, ingest
 from tracejury.ingest.check import check_store
 from tracejury.ingest.formats.gaia2.setting import place_of
 from tracejury.ingest.formats.gaia2.verdict import RUN_RAISED, TIME_LIMIT
-from tracejury.ingest.gsr import run_of_trace
+from tracejury.ingest.gsr import Run, run_of
 from tracejury.ingest.readers import read_bytes, read_traces
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Rejected, Trace
@@ -22,6 +22,11 @@ from tracejury.judging.store.workspace import Workspace
 
 SMALL = Path(__file__).parent / "gaia2"
 NAME = "scenario_ficus_run_1_0a1b2c3d"
+
+
+def run_of_trace(trace: Trace) -> Run:
+    assert trace.outcome is not None
+    return run_of(trace.trace_id, trace.outcome, trace.attributes, duration_s=None)
 
 
 def content(form: str, **definition: Any) -> Any:
@@ -103,7 +108,6 @@ def test_a_run_that_raised_before_its_first_event_scores_zero() -> None:
     assert (trace.outcome.score, trace.outcome.reason) == (0.0, RUN_RAISED)
     assert (len(trace.spans), trace.spans[0].status_message) == (1, "no agent today")
     run = run_of_trace(trace)
-    assert run is not None
     assert (run.status, run.fault, run.score) == ("agent_raised", "agent", 0.0)
 
 
@@ -125,7 +129,6 @@ def test_the_time_limit_is_no_verdict_and_zero_as_are_counts_it(tmp_path: Path) 
     (trace,) = read_traces(tmp_path)
     assert isinstance(trace, Trace)
     run = run_of_trace(trace)
-    assert run is not None
     assert (run.score, run.verdict, run.reason) == (0.0, None, TIME_LIMIT)
     assert (run.status, run.fault) == ("timeout", "time limit")
 
@@ -227,7 +230,6 @@ def test_an_oracle_run_counts_in_no_rate() -> None:
     oracle = content("hf")
     oracle["metadata"]["runner_config"] = {**(oracle["metadata"]["runner_config"] or {}), "oracle": True}
     run = run_of_trace(one(oracle))
-    assert run is not None
     assert (run.status, run.score, run.verdict) == ("oracle", None, None)
 
 

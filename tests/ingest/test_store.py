@@ -27,7 +27,6 @@ from tracejury.ingest.store import (
     write,
     write_transaction,
 )
-from tracejury.ingest.store.load import load_message
 from tracejury.ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
 from tracejury.ingest.texts import TextRefs, restore
 from tracejury.ingest.trace import SPAN_COLUMNS, Message, Source, SpanDraft, Trace
@@ -45,11 +44,10 @@ def test_a_trace_comes_back_as_it_went_in(tmp_path: Path) -> None:
         assert bare(load(connection, TRACE)) == bare(small_trace())
 
 
-def test_one_span_and_one_message_come_back_alone(tmp_path: Path) -> None:
+def test_one_span_comes_back_alone(tmp_path: Path) -> None:
     opened, trace = workspace(tmp_path), small_trace()
     with read_transaction(opened.engine) as connection:
         assert load_span(connection, TRACE, 3) == trace.spans[3]
-        assert load_message(connection, TRACE, 0) == trace.messages[0]
         with pytest.raises(KeyError):
             load_span(connection, TRACE, 99)
 
@@ -348,5 +346,4 @@ def test_what_a_model_thought_comes_back_as_it_went_in(reasoning: str, tmp_path:
     store(opened.engine, [made])
     with read_transaction(opened.engine) as connection:
         assert load(connection, "t").messages == made.messages
-        assert load_message(connection, "t", said) == made.messages[said]
         assert [hit.seq for hit in search(connection, "sonar")] == [0]

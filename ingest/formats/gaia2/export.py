@@ -9,7 +9,6 @@ from tracejury.ingest.formats.gaia2.values import argument, mapping, number, seq
 from tracejury.ingest.trace import IngestError, Json
 
 VERSION = "are_simulation_v1"
-TOP_KEYS = ("world_logs", "apps", "events", "completed_events", "version", "context", "augmentation", "metadata")
 _EVENT_KEYS = frozenset(
     {
         "event_id",

@@ -86,13 +86,6 @@ def row_attributes(row: Mapping[str, Json]) -> dict[str, Json]:
     return found | ({"capability": capability.lower()} if capability else {})
 
 
-def row_summary(row: Mapping[str, Json]) -> str:
-    """How the run ended, in a line."""
-    error = text(row.get("exception_message")) or text(row.get("exception_type"))
-    status = text(row.get("status")) or "unknown"
-    return f"status {status}, score {text(row.get('score'))}" + (f", {error}" if error else "")
-
-
 def _placed(error: IngestError, place: str) -> IngestError:
     where = ", ".join(part for part in (place, error.place if error.place != place else "") if part)
     return IngestError(error.reason, place=where, remedy=error.remedy)

@@ -249,7 +249,7 @@ def test_coverage_of_errors_that_go_by_trace_is_as_uncertain_as_its_traces() -> 
     ]  # fmt: skip
     marked = pd.DataFrame(rows)
     low, high = wilson(100, 200) or (0.0, 0.0)
-    for table in (errors.suite_coverage(marked), errors.coverage_table(marked)):
+    for table in (errors.suite_coverage(marked), errors.coverage_of(errors.error_table(marked))):
         row = table[(table["kind"] == "caught") & (table["impact"] == "all")].iloc[0]
         assert row["coverage"] == 0.5
         assert row["coverage_high"] - row["coverage_low"] > 2 * (high - low)

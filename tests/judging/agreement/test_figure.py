@@ -33,8 +33,3 @@ def test_nan_and_infinity_are_refused() -> None:
         Figure(value=math.nan, n=3)
     with pytest.raises(ValueError, match="finite"):
         Figure(value=1.0, n=3, high=math.inf)
-
-
-def test_few_units_are_marked() -> None:
-    assert Figure(value=1.0, n=9).too_few
-    assert not Figure(value=1.0, n=10).too_few
