@@ -16,6 +16,7 @@ from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.compare import comparable_sides, why_incomparable
 from tracejury.judging.agreement.majority import MAJORITY
+from tracejury.judging.agreement.prevalence import sampling_note
 from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
 from tracejury.judging.reports.arms import arm_pairs, read_arm
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES, outcome_tables
@@ -152,7 +153,10 @@ def _from_workspace(
                 "no trace was submitted by two annotators, so there is no majority and the tables of agreement are "
                 "empty"
             )
-        return inputs, manifest_of(facts_of(frames), filters, inputs)
+        note = sampling_note(frames.unit_labels)
+        if note is not None:
+            say(note)
+        return inputs, {**manifest_of(facts_of(frames), filters, inputs), "sampling_note": note}
 
 
 def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:

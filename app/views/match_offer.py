@@ -8,13 +8,17 @@ from tracejury.app.components import layout
 from tracejury.app.components.figures import counted
 from tracejury.app.estimates import estimate
 from tracejury.app.session import said, say, workspace
+from tracejury.judging.agreement.prevalence import sampling_note
 from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.reports.filters import Filters
 
 
 def offer_matching(filters: Filters) -> None:
-    """Say how many error pairs no matching has compared, with the button that does; nothing where there are none."""
+    """Say how many error pairs no matching has compared, with the button that does, and what the drawing forbids."""
     layout.done(said())
+    note = sampling_note(estimate(filters, "unit_labels"))
+    if note is not None:
+        st.caption(f"Note: {note}.")
     waiting = int(estimate(filters, "summary")["not_matched"].iloc[0])
     if not waiting:
         return

@@ -216,6 +216,26 @@ def _checked(chances: pd.Series) -> pd.Series:
     return values
 
 
+def sampling_note(unit_labels: pd.DataFrame) -> str | None:
+    """Return what estimates of labelled units may not say of all units, in words; None where nothing is known against.
+
+    `unit_labels` as in `corpus_table`.
+    """
+    if "inclusion" not in unit_labels.columns:
+        return None
+    labelled = unit_labels[unit_labels["reference_label"].notna()].drop_duplicates("unit")
+    match _sampling(labelled["inclusion"].to_numpy(dtype=np.float64)):
+        case "weighted":
+            return (
+                "labelled traces were drawn with unequal chances: corpus_rates weighs by them, every other estimate "
+                "holds for these traces, not for all"
+            )
+        case "unknown":
+            return "some labelled traces were drawn with unknown chances: estimates hold for these traces, not for all"
+        case _:
+            return None
+
+
 def _sampling(chances: Floats) -> Sampling:
     if np.isnan(chances).any():
         return "unknown"
@@ -289,7 +309,8 @@ def _powered_cells(
     is_weighted = row["sampling"] == "weighted"
     weights = 1 / part["inclusion"].to_numpy()[known] if is_weighted else None
     others = known | corpus if is_weighted else corpus  # unequally drawn, the others alone are not the corpus
-    made = prediction_powered(truth[known], judge[known], judge[others], weights=weights)
+    tuning = 1.0 if is_weighted else None  # tuned on weighted units lambda is biased, by a fifth of a standard error
+    made = prediction_powered(truth[known], judge[known], judge[others], weights=weights, tuning=tuning)
     if made.n < POWERED_LEAST:
         return {**nothing}
     low, high = made.bounds()

@@ -8,7 +8,7 @@ in the caller's write transaction, so that two people can never both be the last
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -29,12 +29,12 @@ from sqlalchemy import (
 )
 
 from tracejury.ingest.store import schema, write_transaction
-from tracejury.judging.queues import queueing
+from tracejury.judging.queues import queueing, strategies
 from tracejury.judging.queues.assignment import Assignments, all_assignments, assignments_of
-from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.queues.strategies import Stratum
+from tracejury.judging.queues.strategies import judge_spread as judge_spread
 from tracejury.judging.store import tables
 from tracejury.judging.store.audit import record
-from tracejury.judging.store.judge_models import is_own_word
 
 FIRST, REPEAT, PRACTICE = 0, 1, 2
 """The occasions of a person's work on a trace: in earnest, the hidden repeat, practice."""
@@ -47,7 +47,7 @@ QUEUES = "queues"
 Status = Literal["open", "submitted", "skipped"]
 Outcome = Literal["counted", "extra", "skipped", "expired"]
 Hidden = Literal["agent", "model"]
-Sampling = Literal["all", "random", "stratified", "disputed"]
+Sampling = Literal["all", "random", "stratified", "disputed", "predicted", "coverage"]
 _queue, _item, _lease, _review = tables.queue, tables.queue_item, tables.lease, tables.review
 _is_live = _item.c.retired_at.is_(None)
 
@@ -60,8 +60,8 @@ class QueueError(ValueError):
 class TraceFilter:
     """Which traces a queue takes. Empty and None mean all; `search` looks into name and goal.
 
-    `untouched` leaves out traces that somebody has submitted. Of the rest `count` are taken as `sampling` says;
-    strata are formats.
+    `untouched` leaves out traces that somebody has submitted. Of the rest `count` are taken as `sampling` says
+    (`draw_traces`); `stratum` is what a stratified sample is drawn by.
     """
 
     trace_ids: tuple[str, ...] = ()
@@ -74,6 +74,7 @@ class TraceFilter:
     max_spans: int | None = None
     untouched: bool = False
     sampling: Sampling = "all"
+    stratum: Stratum = "format"
     count: int | None = None
 
 
@@ -167,43 +168,68 @@ class Neighbours:
 
 def find_traces(connection: Connection, chosen_by: TraceFilter, *, seed: int = 1) -> list[str]:
     """The traces that a filter takes, in order of ingestion."""
-    rows = connection.execute(_matching(chosen_by)).all()
-    formats = {row.trace_id: row.format for row in rows if _has_one(row, chosen_by)}
+    return list(draw_traces(connection, chosen_by, seed=seed))
+
+
+def draw_traces(connection: Connection, chosen_by: TraceFilter, *, seed: int = 1) -> dict[str, float | None]:
+    """The traces that a filter takes, in order of ingestion, each with the chance with which it was drawn.
+
+    The chance is None where there is none: the first traces of a list, traces named one by one, and a draw from those
+    that are left once others were submitted, whose chances depend on the earlier draw.
+    """
+    rows = [row for row in connection.execute(_matching(chosen_by)).all() if _has_one(row, chosen_by)]
+    every = len(rows)
     if chosen_by.untouched:
         touched = set(connection.scalars(select(_review.c.trace_id).where(_review.c.status == "submitted")))
-        formats = {trace_id: kind for trace_id, kind in formats.items() if trace_id not in touched}
-    count = len(formats) if chosen_by.count is None else chosen_by.count
+        rows = [row for row in rows if row.trace_id not in touched]
+    count = len(rows) if chosen_by.count is None else min(chosen_by.count, len(rows))
+    drawn = _drawn(connection, chosen_by, rows, count, seed)
+    is_known = not chosen_by.trace_ids and len(rows) == every
+    return {trace_id: chance if is_known else None for trace_id, chance in drawn.items()}
+
+
+def _drawn(
+    connection: Connection, chosen_by: TraceFilter, rows: Sequence[Row[Any]], count: int, seed: int
+) -> dict[str, float | None]:
+    names = [row.trace_id for row in rows]
     match chosen_by.sampling:
         case "all":
-            return list(formats)[:count]
+            return dict.fromkeys(names[:count], 1.0 if count == len(names) else None)
         case "random":
-            return queueing.random_sample(list(formats), count, seed=seed)
+            return dict.fromkeys(queueing.random_sample(names, count, seed=seed), count / max(len(names), 1))
         case "stratified":
-            return queueing.stratified_sample(formats, count, seed=seed)
+            return _stratified(strategies.strata(rows, chosen_by.stratum), count, seed)
         case "disputed":
-            spreads = {key: value for key, value in judge_spread(connection).items() if key in formats}
-            chosen = set(queueing.most_disputed(spreads, count, seed=seed))
-            return [trace_id for trace_id in formats if trace_id in chosen]
+            spreads = strategies.judge_spread(connection)
+            return _by_size({name: spreads.get(name, 0.0) for name in names}, count, seed)
+        case "predicted":
+            return _by_size(strategies.predicted_errors(connection, names), count, seed)
+        case "coverage":
+            return _by_size(strategies.rarity(rows), count, seed)
 
 
-def judge_spread(connection: Connection) -> dict[str, float]:
-    """How far the judges' scores of a trace are apart (`queueing.spread`); traces judged once are left out."""
-    cell = tables.cell
-    rows = connection.execute(
-        select(cell.c.trace_id, cell.c.rubric, cell.c.score).where(
-            cell.c.state == "scored", cell.c.score.is_not(None), cell.c.rubric.in_(DIMENSIONS), is_own_word()
-        )
-    )
-    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for trace_id, judge, score in rows:
-        scores[trace_id][judge].append(score)
-    spreads = {trace_id: queueing.spread(by_judge.values()) for trace_id, by_judge in scores.items()}
-    return {trace_id: value for trace_id, value in spreads.items() if value is not None}
+def _stratified(strata: dict[str, str], count: int, seed: int) -> dict[str, float | None]:
+    """A stratified sample; without chances where a stratum got none, for its traces could not be drawn."""
+    drawn = queueing.stratified_sample(strata, count, seed=seed)
+    is_whole = {strata[trace_id] for trace_id in drawn} == set(strata.values())
+    return {trace_id: chance if is_whole else None for trace_id, chance in drawn.items()}
 
 
-def make_queue(connection: Connection, spec: QueueSpec, trace_ids: Sequence[str], *, now: int) -> int:
-    """Make a queue of these traces and return its key. Raises `QueueError`."""
-    trace_ids = list(dict.fromkeys(trace_ids))
+def _by_size(sizes: dict[str, float], count: int, seed: int) -> dict[str, float | None]:
+    chances = queueing.chances(sizes, count) if sizes else {}
+    return {trace_id: chances[trace_id] for trace_id in queueing.systematic_sample(chances, seed=seed)}
+
+
+def make_queue(
+    connection: Connection,
+    spec: QueueSpec,
+    trace_ids: Sequence[str],
+    *,
+    now: int,
+    chances: Mapping[str, float | None] | None = None,
+) -> int:
+    """Make a queue of these traces and return its key. `chances` are those of `draw_traces`. Raises `QueueError`."""
+    trace_ids, chances = list(dict.fromkeys(trace_ids)), chances or {}
     if not trace_ids:
         raise QueueError("no trace fits the filter, so the queue would be empty: choose a wider filter")
     must_be_present(connection, trace_ids)
@@ -221,6 +247,7 @@ def make_queue(connection: Connection, spec: QueueSpec, trace_ids: Sequence[str]
             "position": position,
             "wanted": wants[trace_id],
             "is_practice": spec.practice,
+            "inclusion": chances.get(trace_id),
         }
         for position, trace_id in enumerate(trace_ids)
     ]
@@ -721,7 +748,7 @@ def _matching(chosen_by: TraceFilter) -> Select[Any]:
         conditions.append(
             or_(trace.c.name.icontains(wanted, autoescape=True), trace.c.goal.icontains(wanted, autoescape=True))
         )
-    columns = (trace.c.trace_id, trace.c.format, trace.c.models, trace.c.agents)
+    columns = (trace.c.trace_id, trace.c.format, trace.c.models, trace.c.agents, trace.c.tools, trace.c.spans)
     return select(*columns).where(*conditions).order_by(trace.c.trace_key)
 
 

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from itertools import combinations
 from math import floor
 
+FLOOR = 0.25  # of the mean size, that every trace has more
 GAP = 5  # traces that lie between a trace and its hidden repeat, while there are new ones
 
 
@@ -108,23 +109,56 @@ def random_sample(traces: Sequence[str], count: int, *, seed: int) -> list[str]:
     return [trace_id for trace_id in traces if trace_id in chosen]
 
 
-def stratified_sample(strata: Mapping[str, str], count: int, *, seed: int) -> list[str]:
-    """`count` of the traces so that each stratum has its share; `strata` maps a trace to its stratum.
+def stratified_sample(strata: Mapping[str, str], count: int, *, seed: int) -> dict[str, float]:
+    """`count` of the traces so that each stratum has its share, and the chance of each: its stratum's share drawn.
 
-    Shares by largest remainder. Where `count` allows, no stratum is left empty.
+    `strata` maps a trace to its stratum. Shares by largest remainder. Where `count` allows, no stratum is left empty.
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for trace_id, stratum in strata.items():
         groups[stratum].append(trace_id)
     shares = _shares({name: len(group) for name, group in groups.items()}, min(max(0, count), len(strata)))
     chosen = {one for name, group in groups.items() for one in random_sample(group, shares[name], seed=seed)}
-    return [trace_id for trace_id in strata if trace_id in chosen]
+    drawn = {name: shares[name] / len(group) for name, group in groups.items()}
+    return {trace_id: drawn[strata[trace_id]] for trace_id in strata if trace_id in chosen}
 
 
-def most_disputed(spreads: Mapping[str, float], count: int, *, seed: int) -> list[str]:
-    """The `count` traces with the largest spread (see `spread`), largest first; the seed breaks ties."""
-    by_spread = sorted(spreads, key=lambda trace_id: (-spreads[trace_id], draw(seed, "disputed", trace_id), trace_id))
-    return by_spread[: max(0, count)]
+def chances(sizes: Mapping[str, float], count: int) -> dict[str, float]:
+    """The chance of each trace to be among `count` drawn: in proportion to its size, 1 where that is more.
+
+    Every trace keeps a chance: to each size `FLOOR` of the mean is added, so that no weight is without bound. Source:
+    probability proportional to size, Hansen and Hurwitz 1943; sizes above the share are taken for certain (Särndal,
+    Swensson and Wretman 1992, 3.6). The chances sum to `count`, or to all traces where there are no more.
+    """
+    if count >= len(sizes):
+        return dict.fromkeys(sizes, 1.0)
+    mean = sum(sizes.values()) / len(sizes)
+    weights = {name: size + FLOOR * mean if mean > 0 else 1.0 for name, size in sizes.items()}
+    certain: set[str] = set()
+    while True:
+        left = count - len(certain)
+        total = sum(weight for name, weight in weights.items() if name not in certain)
+        more = {name for name, weight in weights.items() if name not in certain and left * weight >= total}
+        if not more:
+            return {name: 1.0 if name in certain else left * weight / total for name, weight in weights.items()}
+        certain |= more
+
+
+def systematic_sample(chances: Mapping[str, float], *, seed: int) -> list[str]:
+    """Draw traces with exactly these chances, as many as they sum to; in the order given.
+
+    Source: Madow 1949, systematic sampling from a random order: one draw from 0 to 1 moves a comb of distance 1 over
+    the cumulated chances.
+    """
+    ranked = sorted(chances, key=lambda trace_id: (draw(seed, "systematic", trace_id), trace_id))
+    place, chosen = draw(seed, "comb") / 2**64, set()
+    reached = 0.0
+    for trace_id in ranked:
+        reached += chances[trace_id]
+        if reached > place + 1e-9:
+            chosen.add(trace_id)
+            place += 1
+    return [trace_id for trace_id in chances if trace_id in chosen]
 
 
 def spread(scores: Iterable[Sequence[float]]) -> float | None:

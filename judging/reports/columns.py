@@ -20,6 +20,7 @@ from tracejury.judging.labels.label_store import newest
 from tracejury.judging.labels.spans_scored import MARK
 from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until
+from tracejury.judging.queues.strategies import recorded_chances
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import SCORES_ONLY, current_versions, version_names
@@ -59,6 +60,8 @@ class Columns:
     decisions: pd.DataFrame
     matched: pd.DataFrame
     """cell_key, annotator, last_label: whose errors were compared with a cell's findings, up to which row."""
+    chances: Mapping[str, float | None] | None
+    """`strategies.recorded_chances`: with what chance a queue drew each trace."""
     present: Mapping[str, str]
     """The traces of the workspace, with the format of each."""
     current: frozenset[str]
@@ -81,6 +84,7 @@ def load_columns(connection: Connection) -> Columns:
         submitted=submissions(connection),
         decisions=_decisions(connection),
         matched=matched_until(connection),
+        chances=recorded_chances(connection),
         present=present,
         current=frozenset(current_versions(connection).values()),
         golds=gold_names(connection),

@@ -144,8 +144,10 @@ class LazyFrames:
 
     @cached_property
     def unit_labels(self) -> pd.DataFrame:
-        truth = self._truth
-        return arm_frames.unit_labels(self._reporting(self._now), self.columns.findings, truth.errors, truth.reviewed)
+        truth, cells = self._truth, self._reporting(self._now)
+        labels = arm_frames.unit_labels(cells, self.columns.findings, truth.errors, truth.reviewed)
+        chances = self.columns.chances
+        return labels if chances is None else labels.assign(inclusion=labels["unit"].map(chances).astype("float64"))
 
     @cached_property
     def incomplete(self) -> pd.DataFrame:

@@ -102,6 +102,7 @@ queue_item = Table(
     Column("wanted", Integer, nullable=False, comment="people this item wants"),
     Column("is_practice", Boolean, nullable=False),
     Column("retired_at", BigInteger, comment="taken out of the queue; its labels stay"),
+    Column("inclusion", Float, comment="chance with which the trace was drawn; empty where there is none"),
     UniqueConstraint("queue_key", "trace_id"),
 )
 

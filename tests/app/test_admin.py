@@ -56,7 +56,8 @@ def test_a_queue_is_made_from_the_traces_of_the_filter(full: Workspace, open_pag
     at.segmented_control(key="admin_view").set_value("Queues").run()
     at.selectbox(key="filter_sampling").select("random")
     at.number_input(key="filter_count").set_value(4).run()
-    assert "4 traces of 6 match these filters." in [caption.value for caption in at.caption]
+    (words,) = [caption.value for caption in at.caption if "4 traces of 6 match these filters." in caption.value]
+    assert "All have the same chance to be drawn" in words
     at.text_input(key="queue_name").input("pilot")
     at.number_input(key="queue_overlap").set_value(50)
     at.button(key="FormSubmitter:make_queue-Create queue").click().run()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pandas as pd
+from click.testing import CliRunner
 from sqlalchemy import delete
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -15,8 +17,10 @@ from tests.app.workspaces import hold_blind
 
 from tracejury.app import datasets
 from tracejury.app.api.exports import export_routes
+from tracejury.app.cli import main
 from tracejury.app.estimates import estimate
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.store import Workspace, tables
 
@@ -51,6 +55,26 @@ def test_what_was_never_matched_is_counted_and_matched_by_one_button(full: Works
     assert "proposed by rule" in at.success[0].value
     assert not at.warning
     assert estimate(Filters(), "summary")["not_matched"].iloc[0] == 0
+
+
+def test_traces_drawn_with_unequal_chances_are_said_and_weighted(
+    full: Workspace, open_page: OpenPage, tmp_path: Path
+) -> None:
+    with read_transaction(full.engine) as connection:
+        ids = trace_ids(connection)
+    with write_transaction(full.engine) as connection:
+        chances = {one: 0.25 if place else 0.5 for place, one in enumerate(ids)}
+        make_queue(connection, QueueSpec(name="drawn", author="root"), ids, now=1, chances=chances)
+    labels = estimate(Filters(), "unit_labels")
+    assert set(labels["inclusion"]) == {0.25, 0.5}
+    assert "drawn with unequal chances" in " ".join(caption.value for caption in open_page("reports").caption)
+    words = ["report", "--home", str(full.home), "--out", str(tmp_path / "r"), "--table", "corpus_rates"]
+    done = CliRunner().invoke(main, [*words, "--draws", "0"])
+    assert "drawn with unequal chances" in done.stderr
+    table = pd.read_csv(tmp_path / "r" / "corpus_rates.csv")
+    assert set(table["sampling"]) == {"weighted"}
+    assert table["rate"].isna().all()
+    assert table["reason"].str.contains("rate: labelled units were drawn with unequal chances").all()
 
 
 def test_a_table_without_rows_says_what_it_is_made_from(shown: Workspace, open_page: OpenPage) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from tracejury.judging.queues.queue_store import (
     TraceFilter,
     active_times,
     assignments,
+    draw_traces,
     find_traces,
     judge_spread,
     left_out,
@@ -42,6 +44,7 @@ from tracejury.judging.queues.queue_store import (
     progress,
     queues,
 )
+from tracejury.judging.queues.strategies import predicted_errors, recorded_chances
 from tracejury.judging.records import Call, Verdict
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, tables
@@ -402,7 +405,7 @@ class TestMakingQueues:
             assert len(find_traces(connection, TraceFilter(search="RU"))) == 12  # of the name "run"
             assert len(find_traces(connection, TraceFilter(sampling="random", count=5), seed=2)) == 5
             assert len(find_traces(connection, TraceFilter(sampling="stratified", count=5), seed=2)) == 5
-            assert find_traces(connection, TraceFilter(sampling="disputed", count=5)) == []  # nobody has judged
+            assert len(find_traces(connection, TraceFilter(sampling="disputed", count=5))) == 5
 
     def test_where_judges_disagree_most_is_sampled_first(self, space: Workspace) -> None:
         for model, scores in (("m1", (3, 2, 1)), ("m2", (0, 2, 2))):
@@ -410,8 +413,41 @@ class TestMakingQueues:
             import_outcomes(space.engine, [*verdicts, verdict(7, 3, model, judge="LC")], model=model, author="root")
         with read_transaction(space.engine) as connection:
             assert judge_spread(connection) == {trace_id(0): 3, trace_id(1): 0, trace_id(2): 1, trace_id(7): 0}
-            most = TraceFilter(sampling="disputed", count=2)
-            assert find_traces(connection, most) == [trace_id(0), trace_id(2)]
+            most = draw_traces(connection, TraceFilter(sampling="disputed", count=2))
+            assert len(most) == 2
+            drawn = [find_traces(connection, TraceFilter(sampling="disputed", count=2), seed=n) for n in range(60)]
+        often = Counter(one for each in drawn for one in each)
+        assert often[trace_id(0)] == 60  # its share of the spreads is above 1
+        assert often[trace_id(2)] > often[trace_id(1)]
+
+    def test_the_chance_of_each_trace_is_stored_with_its_item(self, space: Workspace) -> None:
+        def made(name: str, chosen_by: TraceFilter) -> dict[str, float | None] | None:
+            with write_transaction(space.engine) as connection:
+                chances = draw_traces(connection, chosen_by, seed=3)
+                make_queue(connection, QueueSpec(name=name, author="root"), [*chances], now=T0, chances=chances)
+                return recorded_chances(connection)
+
+        with read_transaction(space.engine) as connection:
+            assert recorded_chances(connection) is None
+            by_name = draw_traces(connection, TraceFilter(trace_ids=(trace_id(1),)))
+            assert set(by_name.values()) == {None}  # named, not drawn
+            assert set(draw_traces(connection, TraceFilter(count=3)).values()) == {None}  # the first three
+            assert set(draw_traces(connection, TraceFilter()).values()) == {1.0}
+        drawn = made("random", TraceFilter(sampling="random", count=3))
+        assert drawn is not None
+        assert set(drawn.values()) == {3 / 12}
+        submit(space, "ada", next(iter(drawn)))
+        with read_transaction(space.engine) as connection:
+            later = draw_traces(connection, TraceFilter(untouched=True, sampling="random", count=3))
+        assert set(later.values()) == {None}  # depends on the draw before
+        twice = made("again", TraceFilter(sampling="coverage", count=3))
+        assert set((twice or {}).values()) == {None}  # nobody knows the chance to be in either
+
+    def test_more_errors_are_expected_where_the_checks_and_people_found_more(self, space: Workspace) -> None:
+        with read_transaction(space.engine) as connection:
+            assert set(predicted_errors(connection, [trace_id(0), trace_id(1)]).values()) == {0.0}
+            assert len(find_traces(connection, TraceFilter(sampling="predicted", count=4))) == 4
+            assert len(find_traces(connection, TraceFilter(sampling="coverage", count=4))) == 4
 
 
 class TestWhatPracticeAndOthersShowed:

@@ -1,15 +1,18 @@
 """Order, overlap, hidden repeats and samples: seeded, exact, the same on every machine."""
 
+from collections import Counter
+
 import pytest
 
 from tracejury.judging.queues.queueing import (
     GAP,
-    most_disputed,
+    chances,
     next_repeat,
     order,
     random_sample,
     spread,
     stratified_sample,
+    systematic_sample,
     wanted,
 )
 
@@ -111,9 +114,29 @@ class TestSamples:
         chosen = stratified_sample(strata, count, seed=1)
         assert len(chosen) == len(set(chosen)) == min(count, 40)
 
-    def test_where_judges_disagree_most_comes_first(self) -> None:
-        assert most_disputed({"a": 0.5, "b": 2.0, "c": 1.0}, 2, seed=1) == ["b", "c"]
-        assert len(most_disputed(dict.fromkeys(TRACES, 1.0), 5, seed=1)) == 5
+    def test_a_stratified_draw_tells_the_chance_of_each_stratum(self) -> None:
+        strata = {trace_id: "big" if number < 30 else "small" for number, trace_id in enumerate(TRACES)}
+        drawn = stratified_sample(strata, 8, seed=1)
+        assert {strata[one]: chance for one, chance in drawn.items()} == {"big": 6 / 30, "small": 2 / 10}
+
+    def test_chances_are_in_proportion_to_sizes_that_have_a_floor(self) -> None:
+        # mean 2, floor .5: weights 4.5, 2.5, .5, 2.5 sum to 10; the first would have 2 * .45
+        assert chances({"a": 4.0, "b": 2.0, "c": 0.0, "d": 2.0}, 2) == pytest.approx(
+            {"a": 0.9, "b": 0.5, "c": 0.1, "d": 0.5}
+        )
+        # 3 * .45 is more than 1: a is certain, and 2 of the others share 2.5 + .5 + 2.5
+        certain = chances({"a": 4.0, "b": 2.0, "c": 0.0, "d": 2.0}, 3)
+        assert certain == pytest.approx({"a": 1.0, "b": 2 * 2.5 / 5.5, "c": 2 * 0.5 / 5.5, "d": 2 * 2.5 / 5.5})
+        assert chances({"a": 0.0, "b": 0.0}, 1) == {"a": 0.5, "b": 0.5}
+        assert chances({"a": 1.0}, 5) == {"a": 1.0}
+
+    def test_a_systematic_sample_draws_every_trace_with_its_chance(self) -> None:
+        wanted = chances({trace_id: float(number % 7) for number, trace_id in enumerate(TRACES)}, 10)
+        draws = [systematic_sample(wanted, seed=seed) for seed in range(4_000)]
+        assert {len(drawn) for drawn in draws} == {10}
+        often = Counter(trace_id for drawn in draws for trace_id in drawn)
+        far = {one: abs(often[one] / 4_000 - chance) for one, chance in wanted.items()}
+        assert max(far.values()) < 4 * (0.25 / 4_000) ** 0.5  # four standard errors
 
     def test_spread_is_the_mean_distance_of_two_scores_of_one_dimension(self) -> None:
         # LC: 0 and 3 are 3 apart; TC: 1-1, 1-2, 1-2 give 0, 1, 1. Mean of (3, 0, 1, 1) = 1.25

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from datetime import time as clock
 from typing import Any, NamedTuple
@@ -23,12 +23,15 @@ from tracejury.judging.labels import guidelines
 from tracejury.judging.queues import queue_changes
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues.queue_store import QueueSettings, QueueSpec, TraceFilter
+from tracejury.judging.queues.strategies import STRATA, is_equal
 
 SAMPLINGS = {
     "all": "all of them",
     "random": "a random sample",
-    "stratified": "a sample of every format",
-    "disputed": "traces where judges disagree most",
+    "stratified": "a stratified sample",
+    "disputed": "more where judges disagree",
+    "predicted": "more where errors are expected",
+    "coverage": "more with rare tools and agents",
 }
 HIDEABLE: tuple[queue.Hidden, ...] = ("agent", "model")
 PASS_MARK = 60  # percent that a form offers
@@ -148,8 +151,9 @@ def make_form() -> None:
         return
     chosen_by, seed = trace_filter(traces, "filter")
     with read_transaction(workspace().engine) as connection:
-        ids = queue.find_traces(connection, chosen_by, seed=seed)
-    st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} match these filters.")
+        chances = queue.draw_traces(connection, chosen_by, seed=seed)
+    ids = list(chances)
+    st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} match these filters. {chances_words(chances)}")
     with st.form("make_queue", border=False):
         given = fields(Given.of(QueueSettings(name="new", k=2, repeat_share=0.05))._replace(name=""), "queue")
         practice = st.checkbox(
@@ -161,11 +165,23 @@ def make_form() -> None:
         )
         if st.form_submit_button("Create queue", type="primary"):
             make_queue(
-                for_practice(ids, given.gold) if practice else ids,
+                dict.fromkeys(for_practice(ids, given.gold)) if practice else chances,
                 lambda: QueueSpec(
                     **given.values(), author=user().name, seed=seed, practice=practice, chosen_by=chosen_by
                 ),
             )
+
+
+def chances_words(chances: Mapping[str, float | None]) -> str:
+    """What estimates may do with traces that were drawn so."""
+    if None in chances.values():
+        return "Nobody knows their chance to be drawn: rates of all traces cannot be estimated from them."
+    if is_equal(chances):
+        return "All have the same chance to be drawn: every estimate holds for the traces that match."
+    return (
+        "Their chances to be drawn differ and are stored: `corpus_rates` weighs by them; other estimates hold for the "
+        "traces of the queue alone."
+    )
 
 
 def for_practice(ids: list[str], gold: str | None) -> list[str]:
@@ -181,15 +197,17 @@ def for_practice(ids: list[str], gold: str | None) -> list[str]:
     return kept
 
 
-def make_queue(ids: list[str], spec: Callable[[], QueueSpec]) -> None:
+def make_queue(chances: Mapping[str, float | None], spec: Callable[[], QueueSpec]) -> None:
     """The spec is built here, so that an impossible one is refused in words like any other problem."""
 
     def make(connection: Connection) -> int:
         made = spec()
-        return (make_practice if made.practice else queue.make_queue)(connection, made, ids, now=now())
+        if made.practice:
+            return make_practice(connection, made, list(chances), now=now())
+        return queue.make_queue(connection, made, list(chances), now=now(), chances=chances)
 
     if attempt(make):
-        say(f"The queue is created with {counted(len(ids), 'trace')}.")
+        say(f"The queue is created with {counted(len(chances), 'trace')}.")
 
 
 def fields(start: Given, key: str) -> Given:
@@ -284,6 +302,9 @@ def trace_filter(traces: pd.DataFrame, key: str) -> tuple[TraceFilter, int]:
         sampling: Any = st.selectbox(
             "Take", list(SAMPLINGS), format_func=lambda one: SAMPLINGS[one], key=f"{key}_sampling", width=240
         )
+        stratum: Any = "format"
+        if sampling == "stratified":
+            stratum = st.selectbox("By", STRATA, key=f"{key}_stratum", width=120)
         count = st.number_input(
             "Max. traces", 1, 1_000_000, None, key=f"{key}_count", width=120, placeholder="no limit"
         )
@@ -298,7 +319,7 @@ def trace_filter(traces: pd.DataFrame, key: str) -> tuple[TraceFilter, int]:
         )
     chosen_by = TraceFilter(
         formats=tuple(formats), search=search.strip(), min_spans=int(spans), with_errors=with_errors,
-        untouched=untouched, sampling=sampling, count=None if count is None else int(count),
+        untouched=untouched, sampling=sampling, stratum=stratum, count=None if count is None else int(count),
     )  # fmt: skip
     return chosen_by, int(seed)
 

@@ -378,6 +378,12 @@ def upgrade() -> None:
         sa.Column("wanted", sa.Integer(), nullable=False, comment="people this item wants"),
         sa.Column("is_practice", sa.Boolean(), nullable=False),
         sa.Column("retired_at", sa.BigInteger(), nullable=True, comment="taken out of the queue; its labels stay"),
+        sa.Column(
+            "inclusion",
+            sa.Float(),
+            nullable=True,
+            comment="chance with which the trace was drawn; empty where there is none",
+        ),
         sa.ForeignKeyConstraint(["queue_key"], ["queue.queue_key"], name=op.f("fk_queue_item_queue_key")),
         sa.PrimaryKeyConstraint("item_key", name=op.f("pk_queue_item")),
         sa.UniqueConstraint("queue_key", "trace_id", name=op.f("uq_queue_item_queue_key_trace_id")),
