@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import importlib
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import App
 
-from tracejury.app import adjudicating, estimates
+from tracejury.app import adjudicating, estimates, telemetry
 from tracejury.app.api import ROUTES
 from tracejury.app.api.otlp import watch_stragglers
 from tracejury.app.api.scripts import may_read_metrics
@@ -22,16 +23,29 @@ from tracejury.app.guard import Guard
 from tracejury.app.lifeline import end_with_parent
 from tracejury.app.look import Look
 from tracejury.app.run_processes import RUNS
-from tracejury.app.session import workspace
+from tracejury.app.session import ask_database, workspace
 from tracejury.app.signin import SignInFirst
 
+_log = logging.getLogger(__name__)
+
 READY_AFTER_S = 5.0
+ANSWER_S = 5.0
 IMPORTED_LATE = ("sklearn.feature_extraction.text", "tracejury.app.components.charts")
 
 
 async def health(_request: object) -> JSONResponse:
     """Alive; opens nothing."""
     return JSONResponse({"status": "ok"})
+
+
+async def ready(_request: object) -> JSONResponse:
+    """Whether pages can work: 503 where the database does not answer within `ANSWER_S`. It names no detail."""
+    try:
+        await asyncio.wait_for(asyncio.to_thread(ask_database), ANSWER_S)
+    except Exception:
+        _log.warning("the database does not answer", exc_info=True)
+        return JSONResponse({"status": "failed", "database": "no answer"}, 503)
+    return JSONResponse({"status": "ok", "database": "ok"})
 
 
 async def be_ready() -> None:
@@ -55,6 +69,7 @@ def settle() -> None:
 async def lifespan(_app: App) -> AsyncIterator[None]:
     """Beside the pages: traces that came without a root are shown after a while; the worker of estimates is ready."""
     end_with_parent()
+    telemetry.configure_logging()
     gc.freeze()  # what was imported; the rest in `settle`
     watcher = asyncio.create_task(watch_stragglers(workspace))
     await asyncio.to_thread(estimates.start)
@@ -64,22 +79,27 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
     finally:
         for task in (watcher, readying):
             task.cancel()
+        if SIGNALS is not None:
+            await asyncio.to_thread(SIGNALS.close)
         estimates.queue().close()
         RUNS.close()
 
 
 def middleware() -> list[Middleware]:
-    """First what is not for this app is refused; in the password mode nobody gets a page before they have signed in;
-    a page comes with its style.
+    """Each request is recorded. What is not for this app is refused; in the password mode nobody gets a page before
+    they have signed in; a page comes with its style.
     """
+    observed = Middleware(telemetry.Observed, routes=OURS, signals=SIGNALS)
     guard = Middleware(Guard, hosts=config().hosts, may_read_metrics=may_read_metrics)
     first = [Middleware(SignInFirst, is_signed_in=is_signed_in)] if config().sign_in == "password" else []
-    return [guard, *first, Middleware(Look)]
+    return [observed, guard, *first, Middleware(Look)]
 
 
+OURS = [Route("/api/health", health), Route("/health", ready), *ROUTES]
+SIGNALS = telemetry.signals()
 app = App(
     Path(__file__).parent / "main.py",
-    routes=[Route("/api/health", health), *ROUTES],
+    routes=OURS,
     middleware=middleware(),
     lifespan=lifespan,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from pathlib import Path
@@ -60,11 +59,13 @@ def WORKERS(command: Any) -> Any:  # noqa: N802
 def main(verbose: bool) -> None:
     """Compare people and LLM judges who read the same agent traces, span by span."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if verbose else logging.WARNING,
-        format="%(levelname)s %(name)s: %(message)s",
-    )
+    from tracejury.app import telemetry
+
+    try:
+        telemetry.configure_logging(is_verbose=verbose)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    telemetry.observe_command(click.get_current_context())
     end_with_parent()
 
 

@@ -9,11 +9,12 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 import streamlit as st
+from sqlalchemy import select
 
 from tracejury.app import grants, signin
 from tracejury.app.config import config
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.store import Workspace, open_workspace
+from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.audit import record
 from tracejury.judging.store.people import Person, is_deactivated, person, person_by_email, sign_out, welcome
 from tracejury.judging.store.people import Role as Role
@@ -61,6 +62,12 @@ _asker: ContextVar[User | None] = ContextVar("asker", default=None)
 def workspace() -> Workspace:
     """The workspace, opened once a process."""
     return open_workspace(config().home)
+
+
+def ask_database() -> None:
+    """Raise where the database does not answer."""
+    with read_transaction(workspace().engine) as connection:
+        connection.execute(select(tables.setting.c.name).limit(1))
 
 
 def user() -> User:
