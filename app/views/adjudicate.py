@@ -33,12 +33,12 @@ from tracejury.judging.adjudication.decisions import (
     LabelOutcome,
     TraceDecisions,
 )
-from tracejury.judging.adjudication.disputes import FAR, ErrorGroup
+from tracejury.judging.adjudication.disputes import FAR, ErrorGroup, difference_counts
 from tracejury.judging.adjudication.judge_column import PREFIX, judge_shown, show_judge
 from tracejury.judging.labels.anchoring import anchoring, changed_scores, counted_by, traces_seen
 from tracejury.judging.labels.label_store import reviews
 from tracejury.judging.labels.sightings import note_seen
-from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel
+from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel, Evidence
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import judge_models
 from tracejury.judging.taxonomy import categories
@@ -111,6 +111,8 @@ def page() -> None:
         )
         return
     trace_id = choose(items, names)
+    if view == "All disputed":
+        why_they_differ(items)
     with read_transaction(workspace().engine) as connection:
         one = adjudication.item(connection, trace_id, seed=seed(), judge=judge)
     if one is None:
@@ -178,15 +180,38 @@ def choose(items: list[AdjudicationItem], names: dict[str, str]) -> str:
             for one in items
         ]
     )
-    with st.expander(f"{counted(len(items), 'trace')}, worst first", expanded=len(items) > 1):
+    with st.expander(f"{counted(len(items), 'trace')}, worst first", expanded=False):
         st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 250), column_config=LISTED)
     ids = [one.dispute.trace_id for one in items]
     wanted = st.query_params.get("trace")
-    chosen = st.selectbox(
-        "Trace", ids, index=ids.index(wanted) if wanted in ids else 0, key="adjudicate_trace",
-        format_func=lambda key: f"{key} · {names.get(key, '')}",
-    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Trace", ids, index=ids.index(wanted) if wanted in ids else 0, key="adjudicate_trace",
+            format_func=lambda key: f"{key} · {names.get(key, '')}",
+        )  # fmt: skip
+        st.button(
+            "Next trace", shortcut="T", key="next_trace", disabled=len(ids) < 2, on_click=go_to,
+            args=(ids[(ids.index(str(chosen)) + 1) % len(ids)],),
+        )  # fmt: skip
     return str(chosen)
+
+
+def go_to(trace_id: str) -> None:
+    st.session_state["adjudicate_trace"] = trace_id
+
+
+def why_they_differ(items: list[AdjudicationItem]) -> None:
+    """What raters differ in, counted over the errors of these traces."""
+    with st.expander("Why raters differ"):
+        table = difference_counts(one.dispute for one in items)
+        st.dataframe(
+            table, hide_index=True, placeholder="n/a",
+            column_config={"share": st.column_config.NumberColumn("share", format="percent")},
+        )  # fmt: skip
+        st.caption(
+            "existence: not all raters marked the error; span, dimension, impact: those who did name others. share: of "
+            "all errors that any rater of these traces marked. One error may count in several rows."
+        )
 
 
 def undisputed_line(alike: list[AdjudicationItem]) -> None:
@@ -212,14 +237,14 @@ def desk(one: AdjudicationItem, judge: str | None) -> None:
             icon=":material/warning:",
         )
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Accept unanimous answers", key="settle"):
+        if st.button("Accept unanimous answers", key="settle", shortcut="A"):
             settled = act("settle_agreed", trace_id, seed=seed(), judge=judge)
             if type(settled) is int:
                 say(f"{counted(settled, 'point')} accepted.")
         if st.button("Open trace", icon=":material/search:", key="to_work"):
             st.switch_page(WORK, query_params=link_params(trace=trace_id))
         if st.button(
-            "Save as gold", type="primary", key="close", disabled=bool(one.open_points),
+            "Save as gold", type="primary", key="close", disabled=bool(one.open_points), shortcut="G",
             help="Available when every error and every score is decided",
         ):  # fmt: skip
             version = act("close", trace_id, seed=seed(), judge=judge)
@@ -255,9 +280,13 @@ def scores(one: AdjudicationItem) -> None:
         st.caption("No rater scored a dimension of this trace.")
         return
     dots(one, given)
-    for dimension in DIMENSIONS:
-        if dimension in given:
-            score_form(one, dimension, given[dimension])
+    with st.form(f"scores-{one.dispute.trace_id}", border=False):
+        chosen: dict[str, tuple[str | None, str]] = {
+            key: score_fields(one, key, given[key]) for key in DIMENSIONS if key in given
+        }
+        pressed = st.form_submit_button("Save all scores", type="primary", shortcut="Ctrl+Enter")
+    if pressed:
+        save_scores(one, chosen)
 
 
 @st.fragment(key="card-dots")
@@ -297,30 +326,39 @@ def behind_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
         open_in_work(link_params(trace=one.dispute.trace_id, span=spans[row]), key="dot-open")
 
 
-def score_form(one: AdjudicationItem, dimension: str, given: Mapping[str, float | None]) -> None:
+def score_fields(one: AdjudicationItem, dimension: str, given: Mapping[str, float | None]) -> tuple[str | None, str]:
+    """The final score as chosen (None: not yet) and the reason for it; what all raters gave is filled in."""
     said = " · ".join(f"{rater} {grade(value)}" for rater, value in given.items()) or "no rater shown"
-    decided = dimension in one.decided.scores
     values = set(given.values())
-    default = grade(one.decided.scores[dimension]) if decided else (grade(values.pop()) if len(values) == 1 else None)
+    decided = one.decided.scores
+    default = grade(decided[dimension]) if dimension in decided else (grade(values.pop()) if len(values) == 1 else None)
     key = f"{one.dispute.trace_id}-{dimension}"
-    with st.form(f"score-{key}", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         final = st.segmented_control(
             plain(f"{dimension}: {said}"), GRADES, default=default, key=f"grade-{key}", help=meaning(dimension)
         )
         reason = st.text_input(
-            "Reason",
-            key=f"reason-{key}",
-            placeholder="reason, if the raters differ",
-            width=170,
+            f"Reason for {dimension}", key=f"reason-{key}", placeholder="reason, if the raters differ", width=190,
             label_visibility="collapsed",
-        )
-        pressed = st.form_submit_button("Change" if decided else "Set")
-    if pressed and final is None:
+        )  # fmt: skip
+    return None if final is None else str(final), reason
+
+
+def save_scores(one: AdjudicationItem, chosen: Mapping[str, tuple[str | None, str]]) -> None:
+    """Decide every score that is chosen and not decided so yet; those refused are named, the others stay decided."""
+    decided = {key: grade(value) for key, value in one.decided.scores.items()}
+    new = {key: given for key, given in chosen.items() if given[0] is not None and given[0] != decided.get(key)}
+    if not new:
         st.error("Choose a score first.")
-    elif pressed:
-        value = None if final == "n/a" else float(str(final))
-        if act("set_score", one.dispute.trace_id, dimension, value, reason=reason) is not False:
-            say(f"{dimension} is {final}.")
+        return
+    done = [
+        key
+        for key, (final, reason) in new.items()
+        if act("set_score", one.dispute.trace_id, key, None if final == "n/a" else float(str(final)), reason=reason)
+        is not False
+    ]
+    if len(done) == len(new):
+        say(f"{', '.join(f'{key} is {new[key][0]}' for key in done)}.")
 
 
 def errors(one: AdjudicationItem) -> None:
@@ -328,14 +366,36 @@ def errors(one: AdjudicationItem) -> None:
     if not one.dispute.groups:
         st.caption("No rater labelled an error.")
     titles = span_titles(one.dispute.trace_id)
-    for group in one.dispute.groups:
+    at = group_in_hand(one)
+    for place, group in enumerate(one.dispute.groups):
         with st.container(border=True):
-            error_group(one, group, titles)
+            error_group(one, group, titles, in_hand=place == at)
     for made in one.apart:
         with st.container(border=True):
             error_apart(made, titles)
     with st.popover("Add an error that no rater marked", icon=":material/add:"):
         add_form(one.dispute.trace_id, titles)
+
+
+def group_in_hand(one: AdjudicationItem) -> int | None:
+    """The error that keys decide: the one that was chosen last, else the first undecided, else the first."""
+    groups = one.dispute.groups
+    undecided = [place for place, group in enumerate(groups) if not is_decided(one, group)]
+    if not groups:
+        return None
+    name = f"in-hand-{one.dispute.trace_id}"
+    at = st.session_state.get(name)
+    at = at if isinstance(at, int) and at in undecided else (undecided or [0])[0]
+    after = [place for place in undecided if place > at] or undecided
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{len(undecided)} of {counted(len(groups), 'error')} undecided")
+        if st.button("Next undecided", shortcut="N", key="next_error", disabled=len(undecided) < 2):
+            st.session_state[name] = at = after[0]
+    return at
+
+
+def is_decided(one: AdjudicationItem, group: ErrorGroup) -> bool:
+    return all(one.decided.outcome_of(label_id) != "undecided" for label_id in group.label_ids)
 
 
 def error_apart(made: GoldError, titles: SpanTitles) -> None:
@@ -345,7 +405,7 @@ def error_apart(made: GoldError, titles: SpanTitles) -> None:
         if made.is_added
         else "This error is in the gold; its source labels are not shown here."
     )
-    label_card("adjudicator", made.label, "gold")
+    label_card("adjudicator", made.label, "gold", titles)
     if made.reason:
         st.caption(plain(f"Reason: {made.reason}"))
     sources = sorted(made.sources)
@@ -413,23 +473,43 @@ def widget(label_id: str) -> str:
     return blake2b(label_id.encode(), digest_size=8).hexdigest() if label_id.startswith(PREFIX) else label_id
 
 
-def error_group(one: AdjudicationItem, group: ErrorGroup, titles: SpanTitles) -> None:
-    if group.missing:
-        mark = "Disputed: " if group.is_disputed else ""
-        st.caption(plain(f"{mark}not marked by {', '.join(group.missing)}"))
+def error_group(one: AdjudicationItem, group: ErrorGroup, titles: SpanTitles, *, in_hand: bool) -> None:
+    """One error as the raters describe it; keys decide the one `in_hand`."""
+    if in_hand:
+        st.markdown("**Keys decide this error**")
+    if group.differences:
+        missing = f" (not marked by {', '.join(group.missing)})" if group.missing else ""
+        mark = "Disputed. " if group.is_disputed else ""
+        st.caption(plain(f"{mark}Raters differ in: {', '.join(group.differences)}{missing}"))
     for rater, label in group.labels:
-        label_card(rater, label, one.decided.outcome_of(label.label_id))
+        label_card(rater, label, one.decided.outcome_of(label.label_id), titles)
     key, ids = widget(group.label_ids[0]), [*group.label_ids, *one.behind(group)]
     with st.container(horizontal=True):
         for rater, label in group.labels:
-            if st.button(plain(f"Keep {rater}'s"), key=f"keep-{widget(label.label_id)}"):
+            digit = rater.removeprefix("R")
+            shortcut = digit if in_hand and digit.isdecimal() and len(digit) == 1 else None
+            if st.button(plain(f"Keep {rater}'s"), key=f"keep-{widget(label.label_id)}", shortcut=shortcut):
                 keep(label, [other for other in ids if other != label.label_id])
-        if len(group.labels) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
+        if (
+            len(group.labels) > 1
+            and st.button("Merge", key=f"merge-{key}", shortcut="M" if in_hand else None)
+            and act("merge", ids) is not False
+        ):
             say("Merged.")
-        with st.popover("Edit"):
-            edit_form(ids, current(one.decided, group), titles)
+        is_writing = in_hand and bool(st.session_state.get(f"write-{key}"))
+        if in_hand:
+            st.button("Write own", key=f"own-{key}", shortcut="E", on_click=flip, args=(f"write-{key}",))
+        else:
+            with st.popover("Edit"):
+                edit_form(ids, current(one.decided, group), titles)
         with st.popover("Reject"):
             reject_form(ids, "Why it is not an error")
+    if is_writing:
+        edit_form(ids, current(one.decided, group), titles)
+
+
+def flip(name: str) -> None:
+    st.session_state[name] = not st.session_state.get(name, False)
 
 
 def reject_form(ids: list[str], question: str) -> None:
@@ -483,18 +563,27 @@ def edit_form(ids: list[str], label: ErrorLabel, titles: SpanTitles) -> None:
                 say("Saved.")
 
 
-def label_card(rater: str, label: ErrorLabel, outcome_of: LabelOutcome) -> None:
+def label_card(rater: str, label: ErrorLabel, outcome_of: LabelOutcome, titles: SpanTitles) -> None:
     became = "in the gold" if outcome_of == "gold" else outcome_of
+    spans = ", ".join(titles.get(span, span).split(" ")[0] for span in label.span_ids)
     st.text(
         f"{rater} · {'+'.join(label.dimensions) or 'no dimension'} · {label.impact or 'no impact'} · "
-        f"{counted(len(label.span_ids), 'span')}"
-        f"{f' · {label.category}' if label.category else ''} · {became}"
+        f"{spans or 'no span'}{f' · {label.category}' if label.category else ''} · {became}"
     )
     if label.description:
         st.text(label.description)
     for piece in label.evidence:
-        st.code(piece.quote, language=None, wrap_lines=True)
-    st.caption(plain(", ".join(label.span_ids)))
+        quoted(piece)
+    st.caption(plain(", ".join(titles.get(span, span) for span in label.span_ids)))
+
+
+def quoted(piece: Evidence) -> None:
+    """A quote with what stands before and after it in the trace, where that is known."""
+    if piece.before:
+        st.caption(plain(f"… {piece.before}"))
+    st.code(piece.quote, language=None, wrap_lines=True)
+    if piece.after:
+        st.caption(plain(f"{piece.after} …"))
 
 
 def history(trace_id: str) -> None:

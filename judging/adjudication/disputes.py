@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from itertools import combinations
+from typing import Literal, get_args
 
 import numpy as np
+import pandas as pd
 from rapidfuzz import fuzz, utils
 
 from tracejury.judging.matching.rule import assign, error_text
@@ -29,6 +31,11 @@ ALIKE = 0.65  # rapidfuzz token set ratio (0..1): below it two descriptions shar
 FEW_WORDS = 4  # a text of fewer words is like nothing: "wrong tool" stands in many
 QUOTE_ALIKE = 88.0  # rapidfuzz partial ratio
 _SHORTEST_QUOTE = 8
+
+
+Difference = Literal["existence", "span", "dimension", "impact"]
+DIFFERENCES: tuple[Difference, ...] = get_args(Difference)
+"""What raters differ in about one error: whether it is one, where it is, its dimensions, how much it matters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +59,16 @@ class ErrorGroup:
     @property
     def label_ids(self) -> tuple[str, ...]:
         return tuple(label.label_id for _, label in self.labels)
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """What the raters differ in, in the order of `DIFFERENCES`; empty where all say the same."""
+        given = [(set(label.span_ids), set(label.dimensions), label.impact) for _, label in self.labels]
+        differs = [
+            bool(self.missing),
+            *(any(one != values[0] for one in values) for values in zip(*given, strict=True)),
+        ]
+        return tuple(name for name, is_so in zip(DIFFERENCES, differs, strict=True) if is_so)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,6 +133,14 @@ def dispute(
             if (gap := _gap(by_rater_scores.values())) >= FAR
         },
     )
+
+
+def difference_counts(disputes: Iterable[Dispute]) -> pd.DataFrame:
+    """difference, errors (that raters differ in so), share (of all errors that any of them marked; NaN without any)."""
+    every = [group for one in disputes for group in one.groups]
+    counts = {name: sum(name in group.differences for group in every) for name in DIFFERENCES}
+    rows = [(name, count, count / len(every) if every else float("nan")) for name, count in counts.items()]
+    return pd.DataFrame(rows, columns=["difference", "errors", "share"])
 
 
 def worst_first(disputes: Iterable[Dispute]) -> list[Dispute]:

@@ -44,6 +44,7 @@ from tracejury.judging.store.revisions import largest
 from tracejury.judging.store.spans import parents_of
 from tracejury.judging.taxonomy import dimensions_of
 
+TOGETHER_US = 10_000  # rows of one decision are made within so many microseconds, two decisions never
 BY_PERSON, RESTORED = "decided by a person", "restored by undo"
 _match, _finding, _cell = tables.match, tables.finding, tables.cell
 Progress = Callable[[int, int], None]
@@ -182,7 +183,7 @@ def _said_together(rows: Sequence[Any], word: Any) -> list[Any]:
     together = [word]
     for row in (row for row in rows if row.row_key > word.row_key and word.status == "confirmed"):
         is_rival = (row.label_id == word.label_id) != (row.finding_key == word.finding_key)
-        if row.row_key != together[-1].row_key + 1 or row.status != "rejected" or not is_rival:
+        if row.created_at - word.created_at > TOGETHER_US or row.status != "rejected" or not is_rival:
             break
         together.append(row)
     return together

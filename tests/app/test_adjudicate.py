@@ -69,10 +69,10 @@ def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPa
     at.button(key="keep-one").click().run()
     key = f"{trace_id(0)}-LC"
     at.segmented_control(key=f"grade-{key}").set_value("0")
-    at.button(key=f"FormSubmitter:score-{key}-Set").click().run()
+    at.button(key=f"FormSubmitter:scores-{trace_id(0)}-Save all scores").click().run()
     assert "needs a reason" in at.error[0].value
     at.text_input(key=f"reason-{key}").input("The tool's answer was ignored.")
-    at.button(key=f"FormSubmitter:score-{key}-Set").click().run()
+    at.button(key=f"FormSubmitter:scores-{trace_id(0)}-Save all scores").click().run()
     at.button(key="close").click().run()
     assert [one.value for one in at.success] == ["Gold version 1 is saved."]
     with read_transaction(space.engine) as connection:
@@ -80,6 +80,28 @@ def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPa
         decided = adjudication.decisions_by_trace(connection)[trace_id(0)]
     assert dict(decided.scores) == {"PQ": 1, "LC": 0}
     assert [one.sources for one in decided.errors.values()] == [{"one"}]
+
+
+def test_all_scores_are_saved_in_one_go_and_what_needs_a_reason_is_named(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    at.segmented_control(key=f"grade-{trace_id(0)}-LC").set_value("1")
+    save = f"FormSubmitter:scores-{trace_id(0)}-Save all scores"
+    at.button(key=save).click().run()
+    assert "LC" in at.error[0].value  # PQ, which both scored 1, is saved all the same
+    with read_transaction(space.engine) as connection:
+        assert dict(adjudication.decisions_by_trace(connection)[trace_id(0)].scores) == {"PQ": 1}
+    at.text_input(key=f"reason-{trace_id(0)}-LC").input("Half of it holds.")
+    at.button(key=save).click().run()
+    assert [one.value for one in at.success] == ["LC is 1."]
+
+
+def test_why_raters_differ_stands_at_each_error_and_in_a_table(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    captions = [str(one.value).replace("\\", "") for one in at.caption]
+    assert any(text.startswith("Disputed. Raters differ in: existence (not marked by R") for text in captions)
+    at.segmented_control(key="adjudicate_view").set_value("All disputed").run()
+    table = next(one.value for one in at.dataframe if "difference" in one.value.columns).set_index("difference")
+    assert table["errors"].to_dict() == {"existence": 1, "span": 0, "dimension": 0, "impact": 0}
 
 
 def test_a_rejection_without_a_reason_is_refused(space: Workspace, open_page: OpenPage) -> None:
@@ -226,7 +248,7 @@ def test_gold_that_comes_from_a_judge_alone_is_shown_and_changed_while_the_judge
     at = open_page("adjudicate")
     shown = " ".join([*(str(text.value) for text in at.text), *(str(one.value) for one in at.caption)])
     assert "This error is in the gold; its source labels are not shown here." in shown
-    assert "adjudicator · PQ · low · 1 span · in the gold" in shown
+    assert "adjudicator · PQ · low · S1 · in the gold" in shown
     assert "Slow." in shown
     assert at.segmented_control(key=f"grade-{trace_id(0)}-PA").value == "2"
     assert "model-x" not in shown

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from tracejury.judging.store import Workspace
 pytestmark = pytest.mark.browser
 ERROR = {"span_ids": ["tool000000000004"], "dimensions": ["TC"], "impact": "high", "label_id": "ada-1",
          "description": "<img src=x onerror=alert(1)> ![x](https://evil.example/x.png)"}  # fmt: skip
+PLAN = {"span_ids": ["plan000000000002"], "dimensions": ["PQ"], "impact": "high", "label_id": "ada-3"}
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +28,8 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     made = team_space(tmp_path_factory.mktemp("adjudicate") / "home", 2)
     submit(made, "ada", "t0", scores={"LC": 3}, errors=[ERROR])
     submit(made, "ben", "t0", scores={"LC": 0})
+    submit(made, "ada", "t1", scores={"LC": 3, "TC": 1}, errors=[ERROR | {"label_id": "ada-2"}, PLAN])
+    submit(made, "ben", "t1", scores={"LC": 3, "TC": 3}, errors=[ERROR | {"label_id": "ben-2", "impact": "low"}])
     return made
 
 
@@ -48,12 +53,32 @@ def test_a_trace_is_settled_and_its_gold_written(profile: BrowserContext, addres
     expect(page.get_by_text("Kept.")).to_be_visible()
     page.get_by_test_id("stForm").get_by_text("2", exact=True).click()
     page.get_by_label("Reason").first.fill("Half of the answer holds.")
-    page.get_by_role("button", name="Set", exact=True).click()
+    page.get_by_role("button", name="Save all scores").click()
     expect(page.get_by_text("LC is 2.")).to_be_visible()
-    page.get_by_role("button", name="Save as gold", exact=True).click()
+    page.get_by_role("button", name="Save as gold Shortcut G", exact=True).click()
     expect(page.get_by_text("Gold version 1 is saved.")).to_be_visible()
     assert not any("evil.example" in url for url in urls)
     with read_transaction(space.engine) as connection:
         assert default_reference(connection) == "gold"
         decided = decisions_by_trace(connection)["t0"]
     assert (decided.version, dict(decided.scores)) == (1, {"LC": 2})
+
+
+def test_a_trace_is_decided_by_keys_alone(profile: BrowserContext, address: str, space: Workspace) -> None:
+    page = person_page(profile, address, "judy", "/adjudicate?trace=t1")
+    expect(page.get_by_text("Raters differ in: impact")).to_be_visible()
+    page.mouse.click(5, 400)
+    page.keyboard.press("a")
+    expect(page.get_by_text(re.compile(r"\d points? accepted"))).to_be_visible()
+    for left in (1, 0):  # the error that only one rater marked is taken by that rater's digit
+        count = page.get_by_text(f"{left} of 2 errors undecided")
+        page.keyboard.press("1")
+        with suppress(AssertionError):
+            expect(count).to_be_visible(timeout=10_000)
+        if not count.is_visible():
+            page.keyboard.press("2")
+        expect(count).to_be_visible(timeout=20_000)
+    with read_transaction(space.engine) as connection:
+        decided = decisions_by_trace(connection)["t1"]
+    assert len(decided.errors) == 2
+    assert dict(decided.scores) == {"LC": 3}
