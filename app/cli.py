@@ -336,7 +336,7 @@ def corpus() -> None:
     """Traces by the million: Parquet outside the workspace."""
 
 
-@corpus.command("build", epilog="Example: tracejury corpus build traces/ --out s3://team/agents")
+@corpus.command("build", epilog="Example: tracejury corpus build traces/ --out agents")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--out", "url", metavar="URL", required=True, help="Folder, s3://, gs:// ...: where the corpus stands.")
 @click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
@@ -361,7 +361,7 @@ def corpus_build(sources: tuple[str, ...], url: str, format_: str | None, as_jso
     sys.exit(corpora.build(sources, url, format=format_, as_json=as_json, **options))
 
 
-@corpus.command("check", epilog="Example: tracejury corpus check s3://team/agents")
+@corpus.command("check", epilog="Example: tracejury corpus check agents")
 @click.argument("url")
 @WORKERS
 @JSON
@@ -375,7 +375,7 @@ def corpus_check(url: str, as_json: bool, **options: Any) -> None:
     sys.exit(corpora.check(url, as_json=as_json, **options))
 
 
-@corpus.command("summary", epilog="Example: tracejury corpus summary s3://team/agents --by tool")
+@corpus.command("summary", epilog="Example: tracejury corpus summary agents --by tool")
 @click.argument("url")
 @click.option("--by", type=click.Choice(["agent", "model", "tool", "day"]), default=None, help="Only this table.")
 @JSON
@@ -384,6 +384,34 @@ def corpus_summary(url: str, by: str | None, as_json: bool) -> None:
     from tracejury.app.commands import corpora
 
     sys.exit(corpora.summary(url, by=by, as_json=as_json))
+
+
+@corpus.command("sample", epilog="Example: tracejury corpus sample agents --n 200 --into study")
+@click.argument("url")
+@click.option("--n", type=click.IntRange(1), default=200, show_default=True, help="Traces to draw.")
+@click.option(
+    "--by",
+    "method",
+    type=click.Choice(["random", "stratum", "disagreement"]),
+    default="random",
+    show_default=True,
+    help="stratum: each agent with and without findings; disagreement: half where checks and status disagree.",
+)
+@click.option(
+    "--into", "home", type=click.Path(file_okay=False, path_type=Path), default=None, help="Workspace folder."
+)
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--map", "maps", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="The maps that the corpus was built with.")  # fmt: skip
+@JSON
+def corpus_sample(url: str, home: Path | None, as_json: bool, **options: Any) -> None:
+    """Draw traces for people into a workspace, with a queue of them.
+
+    The chance with which each was drawn is stored: `tracejury report` then estimates the corpus' error rates.
+    """
+    from tracejury.app.commands import corpora
+
+    sys.exit(corpora.sample(url, home, as_json=as_json, **options))
 
 
 @main.command(epilog="Example: tracejury backup study.db")

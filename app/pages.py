@@ -32,6 +32,7 @@ PAGES: tuple[PageSpec, ...] = (
     PageSpec("explore", "Explore", ":material/search:", "researcher"),
     PageSpec("runs", "Runs", ":material/gavel:", "researcher"),
     PageSpec("reports", "Reports", ":material/table_view:", "researcher"),
+    PageSpec("corpus", "Corpus", ":material/database:", "researcher"),
     PageSpec("plan", "Plan", ":material/straighten:", "researcher"),
     PageSpec("ingest", "Ingest", ":material/upload_file:", "researcher"),
     PageSpec("help", "Help", ":material/help:", "annotator"),

@@ -11,12 +11,13 @@ from typing import Literal
 
 import click
 
-from tracejury.app.commands.output import counted, print_json, progress_bar
+from tracejury.app.commands.output import counted, opened, print_json, progress_bar
 from tracejury.ingest.conventions.mapped import load_map
 from tracejury.ingest.corpus.engine import Workers
 from tracejury.ingest.trace import IngestError
 
 Engine = Literal["local", "dask"]
+Method = Literal["random", "stratum", "disagreement"]
 
 
 def build(
@@ -92,6 +93,32 @@ def summary(url: str, *, by: str | None, as_json: bool) -> int:
         click.echo("\n" + (frame.head(20).to_string(index=False) if len(frame) else "no rows"))
         if len(frame) > 20:
             click.echo(f"... and {len(frame) - 20:,} more rows: --json prints all")
+    return 0
+
+
+def sample(
+    url: str, home: Path | None, *, n: int, method: Method, seed: int, maps: Sequence[Path], as_json: bool
+) -> int:
+    """Draw a sample of the corpus at `url` into the workspace at `home`. Exit code 0."""
+    from tracejury.ingest.corpus.partition import Reading
+    from tracejury.judging.corpus import sampling
+
+    workspace = opened(home)
+    with _named_errors():
+        reading = Reading(maps=tuple(map(load_map, maps)))
+        try:
+            drawn = sampling.sample(
+                workspace.engine, url, n=n, method=method, author="command", seed=seed, reading=reading
+            )
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+    if as_json:
+        print_json(asdict(drawn))
+    else:
+        click.echo(
+            f"{drawn.traces:,} of {counted(drawn.population, 'trace')} drawn into the queue {drawn.queue!r}: "
+            + "; ".join(f"{name}: {count:,}" for name, count in drawn.strata.items())
+        )
     return 0
 
 

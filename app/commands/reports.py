@@ -13,11 +13,12 @@ from sqlalchemy import Connection
 from tracejury.app.commands.opinions import match_by_rule, match_words
 from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.ingest.store import read_transaction
-from tracejury.ingest.trace import Json
+from tracejury.ingest.trace import IngestError, Json
 from tracejury.judging.agreement.compare import comparable_sides, why_incomparable
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.prevalence import sampling_note
 from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
+from tracejury.judging.corpus.rates import RATES, corpus_rates, newest_sample
 from tracejury.judging.reports.arms import arm_pairs, read_arm
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES, outcome_tables
 from tracejury.judging.reports.export import (
@@ -61,7 +62,7 @@ def report(
             if from_csv
             else _from_workspace(home, options, settings, names)
         )
-        apart = set(outcomes) if from_csv else {*outcomes, *COMPARED}  # made from other inputs than these
+        apart = set(outcomes) if from_csv else {*outcomes, *COMPARED, RATES.name}  # made from other inputs than these
         manifest |= matched
         asked = [name for name in names if name not in apart]
         made = report_tables(inputs, asked) if asked or not names else {}
@@ -69,7 +70,9 @@ def report(
             made |= _compared(home, options, settings, names)
             manifest |= {"compared": [*options["sides"]]}
         made |= {name: frame for name, frame in outcomes.items() if not names or name in names}
-        written = write_report(out, made, formats=_listed(formats), made_from=manifest)
+        if not from_csv and (not names or RATES.name in names):
+            made |= _sampled(home, options, settings, manifest, is_wanted=RATES.name in names)
+        written = write_report(out, made, formats=_listed(formats), made_from=manifest, more=(RATES,))
         written += write_inputs(out / "inputs", inputs) if options["inputs"] else []
         write_manifest(out, manifest, written)
     except ValueError as error:
@@ -162,6 +165,29 @@ def _from_workspace(
 def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:
     with read_transaction(opened(home).engine) as connection:
         return outcome_tables(connection)
+
+
+def _sampled(
+    home: Path | None, options: dict[str, Any], settings: dict[str, Any], manifest: dict[str, Json], *, is_wanted: bool
+) -> dict[str, pd.DataFrame]:
+    """The error rates of the corpus that the newest sample was drawn from; what they rest on goes into the manifest.
+
+    Raises `ValueError` where they are wanted and cannot be had.
+    """
+    try:
+        with read_transaction(opened(home).engine) as connection:
+            if (key := newest_sample(connection)) is None:
+                if is_wanted:
+                    raise ValueError(f"{RATES.name} needs a sample of a corpus. Try: tracejury corpus sample URL")
+                return {}
+            rates = corpus_rates(connection, key, _filters(connection, options, settings))
+    except IngestError as error:
+        if is_wanted:
+            raise ValueError(f"{error.reason}. Try: {error.remedy}") from error
+        say(f"{RATES.name} is left out: {error.reason}")
+        return {}
+    manifest["corpus"] = rates.basis()
+    return {RATES.name: rates.table}
 
 
 def _from_csv(

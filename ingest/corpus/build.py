@@ -49,7 +49,7 @@ def build(
         reader_named(reading.format)
     corpus = open_corpus(url)
     listed = list(_units(sources))
-    corpus.keep_settings(_settings(reading))
+    corpus.keep_settings(reading_settings(reading))
     with corpus.held_for("build"):
         records = corpus.records()
         number = max((record.build for record in records), default=0) + 1
@@ -68,7 +68,7 @@ def build(
     )
 
 
-def _settings(reading: Reading) -> dict[str, Json]:
+def reading_settings(reading: Reading) -> dict[str, Json]:
     return {
         "format": reading.format,
         "redact": reading.redact,

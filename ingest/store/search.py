@@ -66,8 +66,11 @@ def forget_spans(connection: Connection, documents: Iterable[tuple[int, str]]) -
     connection.execute(text("DELETE FROM span_search WHERE span_key = :key"), keys)
 
 
-_SQLITE = "SELECT rowid FROM span_fts WHERE span_fts MATCH :match"
-_POSTGRESQL = "SELECT span_key FROM span_search WHERE body @@ to_tsquery('simple', :match)"
+# the first spans alone: of words that most spans hold, all their rows would take a second
+_SQLITE = "SELECT rowid FROM span_fts WHERE span_fts MATCH :match ORDER BY rowid LIMIT :limit"
+_POSTGRESQL = (
+    "SELECT span_key FROM span_search WHERE body @@ to_tsquery('simple', :match) ORDER BY span_key LIMIT :limit"
+)
 _TSVECTOR_CHARACTERS = 200_000  # a tsvector holds a megabyte; what stands beyond is not found there
 
 

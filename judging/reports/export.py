@@ -97,14 +97,22 @@ def _said_of(words: pd.DataFrame, traces: set[str], filters: Filters) -> pd.Data
 
 
 def write_report(
-    out: Path, made: Mapping[str, pd.DataFrame], *, formats: Sequence[str], made_from: MadeFrom
+    out: Path,
+    made: Mapping[str, pd.DataFrame],
+    *,
+    formats: Sequence[str],
+    made_from: MadeFrom,
+    more: Sequence[Table] = (),
 ) -> list[Written]:
-    """Write every table in every format into `out`. Raises `ValueError` for an unknown format."""
+    """Write every table in every format into `out`; `more` are tables of other layers.
+
+    Raises `ValueError` for an unknown format.
+    """
     unknown = [name for name in formats if name not in WRITERS]
     if unknown:
         raise ValueError(f"no such format: {', '.join(unknown)}; there are {', '.join(WRITERS)}")
     out.mkdir(parents=True, exist_ok=True)
-    by_name = {table.name: table for table in (*TABLES, *OUTCOME_TABLES)}
+    by_name = {table.name: table for table in (*TABLES, *OUTCOME_TABLES, *more)}
     written = []
     for name, frame in made.items():
         for form in formats:

@@ -85,6 +85,16 @@ class LazyFrames:
         self.made_of = columns.made_of
         self.trail_scores = arm_frames.trail_scores(connection, self._seen, self._truth.people)
 
+    @property
+    def reviewed(self) -> Set[str]:
+        """Return the traces that the reference reviewed: on them no label is no error."""
+        return self._truth.reviewed
+
+    @property
+    def reference_errors(self) -> pd.DataFrame:
+        """Return the errors of the reference that can be caught or missed: trace_id, dimensions and more."""
+        return self._truth.errors
+
     @cached_property
     def _cells(self) -> pd.DataFrame:
         return _cells(self.columns, self.filters)

@@ -106,6 +106,28 @@ queue_item = Table(
     UniqueConstraint("queue_key", "trace_id"),
 )
 
+corpus_sample = Table(
+    "corpus_sample",
+    metadata,
+    _key("sample_key"),
+    Column("url", Text, nullable=False, comment="the corpus that it was drawn from"),
+    Column("method", Text, nullable=False, comment="random, stratum or disagreement"),
+    Column("seed", Integer, nullable=False),
+    Column("population", Integer, nullable=False, comment="traces of the corpus that could be drawn"),
+    Column("author", Text, nullable=False),
+    _when(),
+)
+
+corpus_sample_trace = Table(
+    "corpus_sample_trace",
+    metadata,
+    Column("sample_key", ForeignKey("corpus_sample.sample_key"), primary_key=True),
+    Column("trace_id", Text, primary_key=True),
+    Column("digest", Text, nullable=False, comment="of the content that was drawn"),
+    Column("stratum", Text, nullable=False),
+    Column("inclusion", Float, nullable=False, comment="probability with which it was drawn, above 0 and up to 1"),
+)
+
 assignment = Table(
     "assignment",
     metadata,

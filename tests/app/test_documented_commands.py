@@ -74,6 +74,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for words in (f"ingest {folder}/traces", "judge", f"labels import {folder}/labels --as trail --annotator ada"):
         done = CliRunner().invoke(main, [*words.split(), "--home", str(folder / ".tracejury")])
         assert done.exit_code == 0, done.output
+    for words in (f"build {folder}/traces --out {folder}/agents", f"check {folder}/agents",
+                  f"sample {folder}/agents --into {folder}/study"):  # fmt: skip
+        done = CliRunner().invoke(main, ["corpus", *words.split()])
+        assert done.exit_code == 0, done.output
     return folder
 
 

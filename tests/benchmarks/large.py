@@ -48,8 +48,14 @@ class Size:
     """Mean errors that a person labels on a trace."""
     readers: tuple[tuple[str, float], ...] = (("ada", 1.0), ("ben", 0.4), ("cleo", 0.4), ("dan", 0.2))
     """Each person and the share of traces they have read."""
+    judged: float = 1.0
+    """Share of the traces that the first model judged, `repeats` times each."""
     second: float = 0.2
     """Share of the traces that a second model judged, once."""
+
+
+MILLION = Size(traces=10_000, judged=0.2, second=0.04)
+"""1,000,000 spans, 100,000 errors that people labelled, 7 dimensions x 5 repeats x 2,000 verdicts."""
 
 
 def build(home: Path, size: Size | None = None, *, seed: int = 1) -> Workspace:
@@ -213,7 +219,10 @@ def _judges(
     size: Size,
     rng: random.Random,
 ) -> None:
-    suites = (("judge-large", list(ids), size.repeats), ("judge-small", list(ids)[: int(len(ids) * size.second)], 1))
+    suites = (
+        ("judge-large", list(ids)[: int(len(ids) * size.judged)], size.repeats),
+        ("judge-small", list(ids)[: int(len(ids) * size.second)], 1),
+    )
     counters = {"cell": 0, "finding": 0}
     for model, judged, repeats in suites:
         versions = {

@@ -60,6 +60,17 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("row_key", name=op.f("pk_audit")),
     )
     op.create_table(
+        "corpus_sample",
+        sa.Column("sample_key", sa.Integer(), nullable=False),
+        sa.Column("url", sa.Text(), nullable=False, comment="the corpus that it was drawn from"),
+        sa.Column("method", sa.Text(), nullable=False, comment="random, stratum or disagreement"),
+        sa.Column("seed", sa.Integer(), nullable=False),
+        sa.Column("population", sa.Integer(), nullable=False, comment="traces of the corpus that could be drawn"),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("sample_key", name=op.f("pk_corpus_sample")),
+    )
+    op.create_table(
         "error_label",
         sa.Column("row_key", sa.Integer(), nullable=False),
         sa.Column("label_id", sa.Text(), nullable=False),
@@ -369,6 +380,20 @@ def upgrade() -> None:
         batch_op.create_index("ix_cell_trace_id_rubric", ["trace_id", "rubric"], unique=False)
         batch_op.create_index("ix_cell_trace_id_state_score", ["trace_id", "state", "score"], unique=False)
 
+    op.create_table(
+        "corpus_sample_trace",
+        sa.Column("sample_key", sa.Integer(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("digest", sa.Text(), nullable=False, comment="of the content that was drawn"),
+        sa.Column("stratum", sa.Text(), nullable=False),
+        sa.Column(
+            "inclusion", sa.Float(), nullable=False, comment="probability with which it was drawn, above 0 and up to 1"
+        ),
+        sa.ForeignKeyConstraint(
+            ["sample_key"], ["corpus_sample.sample_key"], name=op.f("fk_corpus_sample_trace_sample_key")
+        ),
+        sa.PrimaryKeyConstraint("sample_key", "trace_id", name=op.f("pk_corpus_sample_trace")),
+    )
     op.create_table(
         "queue_item",
         sa.Column("item_key", sa.Integer(), nullable=False),

@@ -1,0 +1,125 @@
+"""The corpus that samples are drawn from: what the checks found in it, down to a trace, and its error rates."""
+
+from __future__ import annotations
+
+import os
+
+import pandas as pd
+import streamlit as st
+
+from tracejury.app import listings
+from tracejury.app.components import layout
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.figures import counted, plain
+from tracejury.app.session import must, workspace
+from tracejury.ingest.corpus.layout import open_corpus
+from tracejury.ingest.corpus.reading import read_trace
+from tracejury.ingest.store import read_transaction
+from tracejury.ingest.trace import IngestError, Trace
+from tracejury.judging.corpus.rates import corpus_rates, newest_sample, sampled_url
+from tracejury.judging.corpus.summary import FACETS, facet_table, findings_of, totals
+from tracejury.judging.judges.trace_text import render_trace
+
+ADDRESS = "TRACEJURY_CORPUS"
+TTL_S = 60  # seconds that counts of a corpus are shown again: nothing tells when it grew
+LISTED = ["trace_id", "dimension", "check_name", "impact", "description", "evidence", "agent", "model", "tool"]
+SHOWN = 100_000  # characters of a trace
+
+
+def page() -> None:
+    must("researcher")
+    layout.heading("Corpus")
+    url = address()
+    if url is None:
+        st.info(f"No corpus is chosen. Try: set {ADDRESS} to its address, or `tracejury corpus sample URL`.")
+        return
+    try:
+        overview(url)
+        rates_card(url)
+        findings_card(url)
+    except IngestError as error:
+        st.error(plain(f"{error.reason}. Try: {error.remedy}"))
+
+
+def address() -> str | None:
+    """The corpus of TRACEJURY_CORPUS, else of the newest sample; a person at the browser names none."""
+    with read_transaction(workspace().engine) as connection:
+        return os.environ.get(ADDRESS) or sampled_url(connection)
+
+
+def overview(url: str) -> None:
+    counts = _totals(url)
+    names = {"traces": "Traces", "spans": "Spans", "judged": "Judged traces", "with_findings": "Traces with findings",
+             "findings": "Findings", "rejected": "Rejected inputs"}  # fmt: skip
+    st.caption(plain(url))
+    with st.container(horizontal=True, key="corpus-totals"):
+        for key, label in names.items():
+            st.metric(label, f"{counts[key]:,}")
+
+
+def rates_card(url: str) -> None:
+    """Error rates of the corpus from the newest sample, where there is one."""
+    with st.container(border=True):
+        layout.title("Error rates", "Share of all traces with an error: checks on all of them, people on a sample.")
+        with read_transaction(workspace().engine) as connection:
+            key = newest_sample(connection)
+            if key is None or sampled_url(connection) != url:
+                st.info("No sample of this corpus is in the workspace. Try: `tracejury corpus sample URL`.")
+                return
+            rates = corpus_rates(connection, key)
+        st.caption(plain(rates.basis()))
+        if rates.table.empty:
+            st.info("Nobody has submitted a trace of the sample, so its error rates are unknown.")
+        else:
+            data_table(rates.table, key="corpus-rates")
+
+
+def findings_card(url: str) -> None:
+    """Findings by a facet; a value's findings; a finding's trace, read from the corpus when it is chosen."""
+    with st.container(border=True):
+        layout.title("Findings of the checks", "Counted where the first span stands that a finding cites.")
+        by = st.segmented_control("By", FACETS, default="agent", required=True, key="corpus_by", bind="query-params")
+        table = _facet(url, by)
+        place = data_table(table, key=f"corpus-{by}", is_chosen=True)
+        if place is None:
+            st.caption("Select a row for its findings.")
+            return
+        found = not_hidden(findings_of(url, by, str(table[by].iloc[place])))
+        layout.title(f"{counted(len(found), 'finding')} of {plain(str(table[by].iloc[place]))}")
+        chosen = data_table(found[LISTED], key=f"corpus-findings-{by}-{place}", is_chosen=True)
+        if chosen is not None:
+            show_trace(_trace(url, str(found["trace_id"].iloc[chosen]), str(found["source"].iloc[chosen])))
+
+
+def not_hidden(found: pd.DataFrame) -> pd.DataFrame:
+    """The findings without those on traces that this person labels blind; says how many are hidden."""
+    own = found["trace_id"].isin(listings.blind_to_me())
+    if own.any():
+        st.info(f"Hidden: {counted(int(own.sum()), 'finding')} on traces that you are labelling blind.")
+    return found[~own].reset_index(drop=True)
+
+
+def show_trace(trace: Trace) -> None:
+    """The judges' text of a trace, its beginning where it is long."""
+    layout.title(f"Trace {plain(trace.trace_id)}")
+    text = render_trace(trace).text
+    st.code(text[:SHOWN], language=None, wrap_lines=True, height=480)
+    if len(text) > SHOWN:
+        st.caption(f"The first {SHOWN:,} of {len(text):,} characters. The sample in a workspace holds whole traces.")
+
+
+@st.cache_data(ttl=TTL_S, max_entries=4, show_spinner="Counting")
+def _totals(url: str) -> dict[str, int]:
+    return totals(url)
+
+
+@st.cache_data(ttl=TTL_S, max_entries=16, show_spinner="Counting")
+def _facet(url: str, by: str) -> pd.DataFrame:
+    return facet_table(url, by)  # type: ignore[arg-type]
+
+
+def _trace(url: str, trace_id: str, source: str) -> Trace:
+    return read_trace(open_corpus(url), trace_id, source=source)
+
+
+page()

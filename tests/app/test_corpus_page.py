@@ -1,0 +1,62 @@
+"""The Corpus page: counts, findings down to a trace, and the error rates of a sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.app.conftest import OpenPage
+from tests.ingest.corpora import SAMPLES
+
+from tracejury.ingest.corpus.build import build
+from tracejury.ingest.corpus.layout import open_corpus
+from tracejury.judging.corpus.checking import check
+from tracejury.judging.corpus.sampling import sample
+from tracejury.judging.corpus.summary import facet_table, totals
+from tracejury.judging.store import Workspace
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A checked corpus of the samples."""
+    made = str(tmp_path_factory.mktemp("corpus") / "corpus")
+    build([str(SAMPLES)], made)
+    check(made)
+    return made
+
+
+def test_without_a_corpus_it_says_how_to_choose_one(empty: Workspace, open_page: OpenPage) -> None:
+    assert "TRACEJURY_CORPUS" in open_page("corpus").info[0].value
+
+
+def test_the_counts_are_those_of_the_corpus(
+    empty: Workspace, open_page: OpenPage, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEJURY_CORPUS", url)
+    at = open_page("corpus", corpus_by="model")
+    assert not at.exception
+    shown = {metric.label: metric.value for metric in at.metric}
+    assert shown["Traces"] == f"{totals(url)['traces']:,}"
+    assert shown["Findings"] == f"{totals(url)['findings']:,}"
+    assert at.dataframe[0].value["findings"].tolist() == facet_table(url, "model")["findings"].tolist()
+    assert any("No sample of this corpus" in one.value for one in at.info)
+
+
+def test_a_sample_names_the_corpus_and_what_its_rates_lack(empty: Workspace, open_page: OpenPage, url: str) -> None:
+    sample(empty.engine, url, n=10, method="random", author="ada")
+    at = open_page("corpus")
+    assert not at.exception
+    assert any("0 of 10 sampled traces reviewed by nobody" in one.value for one in at.caption)
+    assert any("error rates are unknown" in one.value for one in at.info)
+
+
+def test_a_corpus_under_construction_is_not_counted(
+    empty: Workspace, open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = str(tmp_path / "corpus")
+    build([str(SAMPLES / "trail")], made)
+    open_corpus(made)._take_lock("build")
+    monkeypatch.setenv("TRACEJURY_CORPUS", made)
+    at = open_page("corpus")
+    assert "under way or was cut off" in at.error[0].value
+    assert not at.metric
