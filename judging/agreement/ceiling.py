@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import errors, frames
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Kind
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method
 
 ANY: Final = "any"
 """Stands for no dimension: every error of one person, and whether the other reported it at all."""
@@ -66,8 +66,8 @@ def error_ceiling(
     ordered pairs of a trace share its weight, so a trace of three people counts as one of two, and nobody is named
     first.
 
-    One row per judge (dimension), impact, split, kind and rate: metric, value, low, high (bootstrap by trace; Wilson's
-    bounds at exactly 0 or 1), n (comparisons of an error with another person behind the rate), traces, people, reason.
+    One row per judge (dimension), impact, split, kind and rate: metric, value, low, high (`errors.rate_bounds`, by
+    trace), n (comparisons of an error with another person behind the rate), traces, people, reason.
     `any` asks only whether the other reported the error: its recall, pooled over both directions, is precision and F1
     too. Source: METRICS.md, human ceiling. Edge: no trace with two people gives no rows.
     """
@@ -105,8 +105,7 @@ def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> p
     plain = _counts(pairs, traces, dimensions, np.ones(len(pairs))).astype(np.int64)
     total = weighted.sum(axis=0)
     values = errors.rates(total)
-    low, high = _bounds(weighted, values, draws, seed, method)
-    low, high = errors.with_width(total, values, low, high) if draws > 0 else (low, high)
+    low, high = errors.rate_bounds(weighted) if draws > 0 else np.full((2, *values.shape), np.nan)
     seen = (plain.sum(axis=(3, 4)) > 0).sum(axis=0)
     people = pairs["author"].nunique()
     rows = [
@@ -155,15 +154,3 @@ def _kind_counts(
     )
     counted = np.bincount(place, weights=weights, minlength=int(np.prod(shape))).reshape(shape)
     return np.concatenate([counted[:, :, :3], counted.sum(axis=2, keepdims=True)], axis=2)
-
-
-def _bounds(weighted: Floats, found: Floats, draws: int, seed: int, method: Method) -> tuple[Floats, Floats]:
-    if draws == 0:
-        return np.full(found.shape, np.nan), np.full(found.shape, np.nan)
-
-    def statistic(sums: Floats) -> Floats:
-        return errors.rates(sums.reshape(*sums.shape[:-1], -1, 4)).reshape(*sums.shape[:-1], -1)
-
-    boot = cluster_bootstrap(weighted.reshape(len(weighted), -1), statistic, draws=draws, seed=seed)
-    low, high = boot.interval(method)
-    return low.reshape(found.shape), high.reshape(found.shape)

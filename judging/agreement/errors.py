@@ -11,16 +11,7 @@ from numpy.typing import NDArray
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Reason
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Missing
-from tracejury.judging.agreement.intervals import (
-    DRAWS,
-    SEED,
-    Bootstrap,
-    Floats,
-    Method,
-    cluster_bootstrap,
-    divide,
-    wilson_bounds,
-)
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, divide, share_bounds
 
 Rate = Literal["precision", "recall", "f1", "f2", "accuracy"]
 RATES: Final[tuple[Rate, ...]] = ("precision", "recall", "f1", "f2", "accuracy")
@@ -221,13 +212,12 @@ def error_table(
 
     Columns: judge_model, dimension, impact (low, medium, high, all), split, kind (caught, localized), n, positives,
     tp, fp, fn, tn, traces, failed, not_applicable, not_matched, then precision, recall, f1, f2, accuracy, each
-    followed by its `_low` and `_high`. Intervals: cluster bootstrap by trace (`draws=0`: none). NaN where undefined.
+    followed by its `_low` and `_high`. Intervals: `rate_bounds`, by trace (`draws=0`: none). NaN where undefined.
     Of a judge that looks for every kind of error only recall is defined (`says_nothing`).
-    A rate of exactly 0 or 1, where resampling has nothing to vary, gets Wilson's bounds instead of no width.
     Source: Agent GPA Tables 3, 6, 9 to 16.
     """
     parts = [
-        _rate_rows(judge_model, split, trace_cells(part, missing), draws, seed, method)
+        _rate_rows(judge_model, split, trace_cells(part, missing), draws)
         for (judge_model, split), part in _groups(error_pairs)
     ]
     rows = [row for part in parts for row in part]
@@ -283,15 +273,25 @@ def error_columns() -> dict[str, str]:
     return {**KEYS, **COUNT_COLUMNS, **bounds}
 
 
-def error_bootstrap(cells: Cells, *, draws: int = DRAWS, seed: int = SEED) -> Bootstrap:
-    """Resample traces; figures are flattened from (judges, impacts, kinds, rates)."""
-    traces = len(cells.traces)
+def rate_bounds(counts: NDArray[np.generic]) -> tuple[Floats, Floats]:
+    """Bounds of the five rates of counts by trace (traces, ..., 4): (..., 5), (..., 5), by `intervals.share_bounds`.
 
-    def statistic(sums: Floats) -> Floats:
-        values = rates(sums.reshape(*sums.shape[:-1], -1, 4))
-        return values.reshape(*sums.shape[:-1], -1)
-
-    return cluster_bootstrap(cells.counts.reshape(traces, -1), statistic, draws=draws, seed=seed)
+    Each rate is a ratio of sums over traces: F1 is 2 TP over 2 TP + FP + FN, F2 is 5 TP over 5 TP + 4 FN + FP. Of an F
+    of 1 they follow from the bound of J = TP / (TP + FP + FN): F1 = 2J / (1 + J), F2 >= 5J / (4 + J).
+    """
+    tp, fp, fn, tn = _split(counts)
+    parts = {
+        "precision": (tp, tp + fp), "recall": (tp, tp + fn), "f1": (2 * tp, 2 * tp + fp + fn),
+        "f2": (5 * tp, 5 * tp + 4 * fn + fp), "accuracy": (tp + tn, tp + fp + fn + tn),
+    }  # fmt: skip
+    bounds = {rate: share_bounds(*parts[rate], capped=rate not in {"f1", "f2"}) for rate in RATES}
+    union = share_bounds(tp, tp + fp + fn)[0]
+    whole = (fp + fn).sum(axis=0) == 0
+    bounds["f1"] = np.where(whole, 2 * union / (1 + union), bounds["f1"][0]), bounds["f1"][1]
+    bounds["f2"] = np.where(whole, 5 * union / (4 + union), bounds["f2"][0]), bounds["f2"][1]
+    low, high = (np.stack([bounds[rate][end] for rate in RATES], axis=-1) for end in (0, 1))
+    undefined = np.isnan(rates(np.asarray(counts).sum(axis=0)))
+    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
 def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
@@ -316,7 +316,7 @@ def suite_coverage(
     """Share of all human errors that any judge of a judge model caught or localized (Tables 2 and 5).
 
     One row per judge model, impact, split and kind: hits, n, failed, not_applicable, not_matched, coverage with its
-    interval (cluster bootstrap by trace, since the errors of a trace depend on each other), printed. An error counts as
+    interval (`share_bounds`, since the errors of a trace depend on each other), printed. An error counts as
     long as one judge of the judge model answered (`missing="drop"`) or always (`disagree`), and each that answered was
     matched; `failed` counts the errors for which some judge failed and none caught it.
     A baseline is a judge model with one judge, so it stands in the same table. Source: Agent GPA Tables 2 and 5.
@@ -324,7 +324,7 @@ def suite_coverage(
     rows: list[dict[str, object]] = []
     for (judge_model, split), part in _groups(error_pairs):
         errors = _suite_errors(part, missing)
-        bounds = _suite_bounds(errors, draws, seed, method)
+        bounds = _suite_bounds(errors, draws)
         for i, impact in enumerate(IMPACTS):
             at = errors if impact == "all" else errors[errors["impact"] == impact]
             counted = at[at["counted"]]
@@ -352,8 +352,8 @@ def suite_coverage(
     return _printed(table.assign(coverage=divide(table["hits"].to_numpy(), table["n"].to_numpy())))
 
 
-def _suite_bounds(errors: pd.DataFrame, draws: int, seed: int, method: Method) -> Floats:
-    """Bounds (2, impacts, kinds) of the coverage; of exactly 0 or 1 Wilson's, where resampling has no width."""
+def _suite_bounds(errors: pd.DataFrame, draws: int) -> Floats:
+    """Bounds (2, impacts, kinds) of the coverage."""
     counted = errors[errors["counted"]]
     trace, names = pd.factorize(counted["trace_id"])
     sums = np.zeros((len(names), len(IMPACTS), len(KINDS), 2))
@@ -362,18 +362,9 @@ def _suite_bounds(errors: pd.DataFrame, draws: int, seed: int, method: Method) -
         for k, kind in enumerate(KINDS):
             np.add.at(sums[:, i, k, 0], trace[at], counted[kind].to_numpy(dtype=np.float64)[at])
             np.add.at(sums[:, i, k, 1], trace[at], 1.0)
-    total = sums.sum(axis=0)
-    shape = total.shape[:-1]
     if draws == 0 or not len(names):
-        return np.full((2, *shape), np.nan)
-
-    def statistic(cells: Floats) -> Floats:
-        return divide(cells[..., ::2], cells[..., 1::2])
-
-    boot = cluster_bootstrap(sums.reshape(len(names), -1), statistic, draws=draws, seed=seed)
-    bounds = np.stack([end.reshape(shape) for end in boot.interval(method)])
-    share = divide(total[..., 0], total[..., 1])
-    return np.where((share == 0) | (share == 1), np.stack(wilson_bounds(total[..., 0], total[..., 1])), bounds)
+        return np.full((2, len(IMPACTS), len(KINDS)), np.nan)
+    return np.stack(share_bounds(sums[..., 0], sums[..., 1]))
 
 
 def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
@@ -499,17 +490,13 @@ def _tally(pairs: pd.DataFrame, dimensions: tuple[str, ...]) -> NDArray[np.int64
     return tally
 
 
-def _rate_rows(
-    judge_model: str, split: str, cells: Cells, draws: int, seed: int, method: Method
-) -> list[dict[str, object]]:
+def _rate_rows(judge_model: str, split: str, cells: Cells, draws: int) -> list[dict[str, object]]:
     totals = cells.counts.sum(axis=0)
     values = rates(totals)
     low = np.full(values.shape, np.nan)
     high = np.full(values.shape, np.nan)
     if draws > 0:
-        bounds = error_bootstrap(cells, draws=draws, seed=seed).interval(method)
-        low, high = bounds[0].reshape(values.shape), bounds[1].reshape(values.shape)
-        low, high = with_width(totals, values, low, high)
+        low, high = rate_bounds(cells.counts)
     blank = says_nothing(cells.dimensions, totals)
     values, low, high = (np.where(blank, np.nan, each) for each in (values, low, high))
     seen = (cells.counts.sum(axis=(3, 4)) > 0).sum(axis=0)
@@ -541,25 +528,6 @@ def _rate_rows(
                     row[f"{rate}_high"] = high[j, i, k, r]
                 rows.append(row)
     return rows
-
-
-def with_width(totals: NDArray[np.int64], found: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Bounds (..., 5) in which a rate of 0 or 1 has Wilson's; a bootstrap of equal clusters has no width there.
-
-    F of 1 follows from Wilson's bound of J = TP / (TP + FP + FN): F1 = 2J / (1 + J), and F2 >= 5J / (4 + J).
-    """
-    tp, fp, fn, tn = _split(totals)
-    union = wilson_bounds(tp, tp + fp + fn)[0]
-    bounds = {
-        "precision": wilson_bounds(tp, tp + fp),
-        "recall": wilson_bounds(tp, tp + fn),
-        "f1": (2 * union / (1 + union), np.ones_like(union)),
-        "f2": (5 * union / (4 + union), np.ones_like(union)),
-        "accuracy": wilson_bounds(tp + tn, tp + fp + fn + tn),
-    }
-    flat = (found == 0) | (found == 1)
-    wilson_low, wilson_high = (np.stack([bounds[rate][end] for rate in RATES], axis=-1) for end in (0, 1))
-    return np.where(flat, wilson_low, low), np.where(flat, wilson_high, high)
 
 
 def _no_errors() -> pd.DataFrame:

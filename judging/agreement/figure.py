@@ -21,11 +21,14 @@ Reason = Literal[
     "fewer than three raters",
     "no discordant pairs",
     "no pairs",
-    "resamples do not vary",
+    "traces do not vary",
 ]
 
 TOO_FEW: Final = 10
-"""Below this n a figure is shown greyed: its interval is wider than any conclusion."""
+"""Below this n a figure is shown greyed: intervals are wider than any conclusion, and the first cease to cover.
+
+At ten traces the lowest coverage of a nominal 95 % was .92, at five .87 (AC1), in populations of
+tests/judging/agreement/test_coverage.py."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

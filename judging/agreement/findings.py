@@ -8,7 +8,7 @@ import pandas as pd
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.errors import NOT_MATCHED
 from tracejury.judging.agreement.figure import Reason
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide, wilson_bounds
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, divide, mean_bounds, share_bounds
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
 VERDICTS: Final = ("valid new error", "false alarm", "duplicate")
@@ -69,13 +69,13 @@ def finding_table(
     matched nor valid.
     finding_precision_lowest and _highest bound it over all findings: if the others were all false alarms, or all valid.
     invalid_citation_rate = invalid / all citations; unmatched_per_trace = unmatched / traces answered and compared.
-    Intervals: cluster bootstrap by trace, since the findings of a trace (and the citations of a finding) are no
-    independent units; Wilson's for a share of exactly 0 or 1 and with `draws=0`. NaN without units: `reason` is then
+    Intervals: `share_bounds` by trace, since the findings of a trace (and the citations of a finding) are no
+    independent units, Student's t for the findings a trace; none with `draws=0`. NaN without units: `reason` is then
     `no finding reviewed`, `no citations`, `no matches proposed yet` or several.
     Raises ValueError for a verdict on a matched finding, an unknown verdict, more invalid citations than all.
     """
     by_trace = _by_trace(_checked(findings), judged)
-    parts = [_judge_row(part, draws, seed, method) | dict(zip(KEYS, key, strict=True)) for key, part in by_trace]
+    parts = [_judge_row(part, draws) | dict(zip(KEYS, key, strict=True)) for key, part in by_trace]
     columns = finding_columns()
     if not parts:
         return frames.empty(columns)
@@ -92,14 +92,14 @@ def _by_trace(rows: pd.DataFrame, judged: pd.DataFrame | None) -> list[tuple[tup
     return [((str(a), str(b), str(c)), part) for (a, b, c), part in whole.groupby(list(KEYS), sort=False)]
 
 
-def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, object]:
+def _judge_row(part: pd.DataFrame, draws: int) -> dict[str, object]:
     compared = (part["not_matched"] == 0).astype("int64")
     part = part.assign(traces=1, compared=compared, right=part["confirmed"] + part["valid_new_error"])
     part["unmatched"] *= compared
     total = part[[*_TALLIES, *_CITED, "traces", "compared", "right"]].sum()
     sums = part[list(_SUMS)].to_numpy(dtype=np.float64)
     value = _rates(sums.sum(axis=0))
-    low, high = _bounds(sums, value, draws, seed, method)
+    low, high = _bounds(sums, draws)
     row: dict[str, object] = {str(name): int(count) for name, count in total.items()}
     bottoms = dict(zip(_RATES, _SUMS[1::2], strict=True))
     row["reason"] = "; ".join(reason for name, reason in WITHOUT.items() if total[bottoms[name]] == 0) or None
@@ -114,16 +114,15 @@ def _rates(sums: Floats) -> Floats:
     return divide(sums[..., ::2], sums[..., 1::2])
 
 
-def _bounds(sums: Floats, value: Floats, draws: int, seed: int, method: Method) -> tuple[Floats, Floats]:
-    low, high = np.full((2, len(_RATES)), np.nan)
-    if draws > 0:
-        low, high = cluster_bootstrap(sums, _rates, draws=draws, seed=seed).interval(method)
-        low, high = np.where(low == high, np.nan, low), np.where(low == high, np.nan, high)
-    total = sums.sum(axis=0)
-    wilson = wilson_bounds(total[::2][1:], total[1::2][1:])
-    flat = (value[1:] == 0) | (value[1:] == 1) | (draws == 0)
-    for bounds, scored in zip((low, high), wilson, strict=True):
-        bounds[1:] = np.where(flat, scored, bounds[1:])
+def _bounds(sums: Floats, draws: int) -> tuple[Floats, Floats]:
+    """Bounds of the rates of sums by trace (traces, 6); a mean a trace by Student's t, and never below 0."""
+    if draws == 0:
+        return np.full(len(_RATES), np.nan), np.full(len(_RATES), np.nan)
+    low, high = share_bounds(sums[:, ::2], sums[:, 1::2])
+    compared = sums[sums[:, 1] > 0, 0]
+    n, total, squares = (np.array([value]) for value in (len(compared), compared.sum(), (compared**2).sum()))
+    mean_low, mean_high = mean_bounds(n, total, squares)
+    low[0], high[0] = np.maximum(mean_low[0], 0.0), mean_high[0]
     return low, high
 
 

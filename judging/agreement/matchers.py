@@ -10,15 +10,7 @@ import pandas as pd
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Reason, present
 from tracejury.judging.agreement.findings import VERDICTS
-from tracejury.judging.agreement.intervals import (
-    DRAWS,
-    SEED,
-    Floats,
-    Method,
-    cluster_bootstrap,
-    distinct_rows,
-    divide,
-)
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, divide, fisher_bounds, share_bounds
 from tracejury.judging.agreement.raters import by_cluster
 from tracejury.judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
 from tracejury.judging.agreement.scores import exact_share, gwet, kappa
@@ -39,7 +31,7 @@ def matcher_agreement(
     `match_decisions`, one row per (label_id, finding_id, matcher): trace_id, status (`confirmed` or `rejected`). One
     row per matcher_a and matcher_b (by name): n (pairs that both decided), traces, both_confirmed, both_rejected,
     only_a and only_b (confirmed by one alone), agreement (raw), Cohen's kappa, Gwet's AC1 and Krippendorff's nominal
-    alpha on the two words, each with bounds (bootstrap by trace; Wilson's for an agreement of 0 or 1), reason (of an
+    alpha on the two words, each with bounds (by trace, as `scores.table_bounds`), reason (of an
     undefined kappa). Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, matching. Edge: two people without a
     common pair stand there with n 0; one person alone gives no row. Raises ValueError for absent columns, doubled rows
     and another status.
@@ -50,7 +42,7 @@ def matcher_agreement(
     for a, b, tables in _pairs(words, "matcher", len(WORDS)):
         total = tables.sum(axis=0)
         counts = dict(zip(("both_rejected", "only_b", "only_a", "both_confirmed"), map(int, total), strict=True))
-        rows.append({"matcher_a": a, "matcher_b": b, **counts, **_row(tables, draws, seed, method)})
+        rows.append({"matcher_a": a, "matcher_b": b, **counts, **_row(tables, draws)})
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
 
@@ -67,19 +59,19 @@ def reviewer_agreement(
     `finding_decisions`, one row per (finding_id, reviewer): trace_id, verdict (`valid new error`, `false alarm` or
     `duplicate`). One row per reviewer_a and reviewer_b (by name): n (findings that both judged), traces,
     both_valid_new_error, both_false_alarm, both_duplicate, agreement (raw), Cohen's kappa, Gwet's AC1 and
-    Krippendorff's nominal alpha over the three verdicts, each with bounds (bootstrap by trace; Wilson's for an
-    agreement of 0 or 1), reason (of an undefined alpha). Where three people or more gave verdicts, a first row `all`:
+    Krippendorff's nominal alpha over the three verdicts, each with bounds (by trace, as
+    `scores.table_bounds`), reason (of an undefined alpha). Where three people or more gave verdicts, a first row `all`:
     alpha and the share of equal pairs over all of them, n the findings that two or more judged; kappa and AC1 are of
     two people. Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, findings beyond the paper. Edge: as for
     `matcher_agreement`; alpha needs two findings. Raises ValueError for absent columns, doubled rows, another verdict.
     """
     words = _checked_verdicts(finding_decisions)
     columns = reviewer_columns()
-    together = [_everyone(words, draws, seed, method)] if words["reviewer"].nunique() > 2 else []
+    together = [_everyone(words, draws)] if words["reviewer"].nunique() > 2 else []
     rows: list[dict[str, float | int | str | None]] = [*together]
     for a, b, tables in _pairs(words, "reviewer", len(VERDICTS)):
         alike = np.diagonal(tables.sum(axis=0).reshape(len(VERDICTS), len(VERDICTS)))
-        row = _row(tables, draws, seed, method)
+        row = _row(tables, draws)
         alpha, n = float(row["alpha"] or 0), int(row["n"] or 0)
         few: Reason | None = "fewer than two pairable units" if n == 1 else _reason(alpha, n)
         rows.append({"reviewer_a": a, "reviewer_b": b, **_alike(alike), **row, "reason": few})
@@ -173,31 +165,32 @@ def nominal_alpha(table: Floats) -> Floats:
     return np.where(pairs >= 2, 1 - (2 * pairs - 1) * divide(differing, chance), np.nan)
 
 
-def _row(tables: np.ndarray, draws: int, seed: int, method: Method) -> dict[str, float | int | str | None]:
+def _row(tables: np.ndarray, draws: int) -> dict[str, float | int | str | None]:
     total = tables.sum(axis=0)
     n = int(total.sum())
     value = _statistic(total.astype(np.float64))
     low = high = np.full(len(value), np.nan)
     if draws > 0 and len(tables):
-        patterns, multiplicity = distinct_rows(tables)
-        boot = cluster_bootstrap(patterns, _statistic, multiplicity=multiplicity, draws=draws, seed=seed)
-        low, high = boot.interval(method)
+        limits = np.array([[-1.0, 1.0]] * len(value))
+        low, high = fisher_bounds(tables, _statistic, limits, prior=np.eye(tables.shape[1]) * n / len(tables))
+        size = int(tables.shape[1] ** 0.5)
+        low[0], high[0] = share_bounds(tables[:, :: size + 1].sum(axis=1), tables.sum(axis=1))
     row: dict[str, float | int | str | None] = {"n": n, "traces": len(tables), "reason": _reason(float(value[1]), n)}
     for f, name in enumerate(_FIGURES):
         row |= {name: value[f], f"{name}_low": low[f], f"{name}_high": high[f]}
     return row
 
 
-def _everyone(words: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, float | int | str | None]:
+def _everyone(words: pd.DataFrame, draws: int) -> dict[str, float | int | str | None]:
     """All reviewers at once: alpha, and the share of equal pairs of verdicts of a finding."""
     verdicts = words.pivot(index="reviewer", columns="unit", values="word").astype("float64")
     trace = words.drop_duplicates("unit").set_index("unit")["trace_id"].reindex(verdicts.columns)
     matrix, clusters = verdicts.to_numpy(), pd.factorize(trace)[0]
-    alpha = alpha_with_interval(matrix, "nominal", clusters=clusters, draws=draws, seed=seed, method=method)
+    alpha = alpha_with_interval(matrix, "nominal", clusters=clusters, draws=draws)
     several = (~np.isnan(matrix)).sum(axis=0) >= 2
     units = pairable_units(matrix)
     unanimous = [int(((units == word) | np.isnan(units)).all(axis=0).sum()) for word in range(len(VERDICTS))]
-    low, high = _equal_bounds(units, clusters[several], draws, seed, method)
+    low, high = _equal_bounds(units, clusters[several], draws)
     return {
         "reviewer_a": ALL,
         "reviewer_b": ALL,
@@ -214,19 +207,16 @@ def _everyone(words: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
     }
 
 
-def _equal_bounds(
-    units: Floats, clusters: np.ndarray, draws: int, seed: int, method: Method
-) -> tuple[float | None, float | None]:
-    """Bounds of the mean share of equal pairs, by trace; none for a share of 0 or 1, where resamples do not vary."""
+def _equal_bounds(units: Floats, clusters: np.ndarray, draws: int) -> tuple[float | None, float | None]:
+    """Bounds of the mean share of equal pairs, by trace."""
     if draws == 0 or not units.shape[1]:
         return None, None
     counts = np.stack([(units == word).sum(axis=0) for word in range(len(VERDICTS))], axis=1)
     rated = counts.sum(axis=1)
     equal = divide((counts * (counts - 1)).sum(axis=1), rated * (rated - 1))
     sums = by_cluster(np.stack([equal, np.ones(len(equal))], axis=1), clusters)
-    boot = cluster_bootstrap(sums, lambda cells: divide(cells[..., :1], cells[..., 1:]), draws=draws, seed=seed)
-    low, high = boot.interval(method)
-    return present(float(low[0])), present(float(high[0]))
+    low, high = share_bounds(sums[:, 0], sums[:, 1], capped=False)
+    return present(float(low)), present(float(high))
 
 
 def _alike(counts: np.ndarray) -> dict[str, int]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Reason, present
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, distinct_rows
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, distinct_rows
 from tracejury.judging.agreement.reliability import (
     Matrix,
     alpha_with_interval,
@@ -30,6 +30,7 @@ from tracejury.judging.agreement.scores import (
     off_by_one,
     pair_alpha,
     quadratic_kappa,
+    table_bounds,
 )
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
@@ -48,6 +49,8 @@ CEILING_METRICS: Final[dict[str, TableFunction]] = {
 }
 """Those of pairs of people; Krippendorff's alpha is over all raters of a unit."""
 
+_RECORDS: Final = {metric.function: metric for metric in SCORE_METRICS}
+
 Alignment = Literal["accuracy", "rmse"]
 EPSILON: Final = 0.2
 """The advantage granted to the judge for its price: 0.2 against experts, 0.15 skilled people, 0.1 crowds."""
@@ -62,8 +65,8 @@ def pairwise_table(
 
     `ratings`: unit, rater, value on 0..3; optional dimension, judge_model, split, state. One row per judge_model,
     dimension, split, rater_a, rater_b (by name): n (overlap), exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2,
-    alpha (interval), each with bounds (bootstrap by trace; `draws=0`: none), reason (of an undefined kappa). NaN where
-    undefined. Symmetric: each pair stands once.
+    alpha (interval), each with bounds (`scores.table_bounds`, by trace; `draws=0`: none), reason (of an undefined
+    kappa). NaN where undefined. Symmetric: each pair stands once.
     """
     rows = []
     for (judge_model, dimension, split), part in rating_groups(ratings):
@@ -80,7 +83,7 @@ def pairwise_table(
                     "rater_a": matrix.raters[a],
                     "rater_b": matrix.raters[b],
                     "n": int(both.sum()),
-                    **_bounded(by_cluster(sums, matrix.clusters[both]), PAIR_METRICS, draws, seed, method),
+                    **_bounded(by_cluster(sums, matrix.clusters[both]), PAIR_METRICS, draws),
                     "reason": _pair_reason(_square(sums)),
                 }
             )
@@ -108,18 +111,16 @@ def human_ceiling(
     `ratings` of people only, on 0..3: unit, rater, value; optional judge (the dimension), judge_model, split, state.
     Each unit counts once however many people rated it: all ordered pairs of its raters share its weight, so the
     figures are symmetric and independent of who is named first. Alpha is Krippendorff's over all raters. One row
-    per judge_model, dimension and split: raters, n (units), each metric with bounds (bootstrap by trace: spans of one
-    trace are drawn together), reason.
+    per judge_model, dimension and split: raters, n (units), each metric with bounds (`scores.table_bounds`: spans of
+    one trace are one cluster), reason.
     """
     rows = []
     for (judge_model, dimension, split), part in rating_groups(ratings):
         matrix = rating_matrix(part)
         _check_scale(matrix.values)
         clusters = clusters_of(matrix)
-        figures = _ceiling_figures(matrix, draws, seed, method)
-        common = alpha_with_interval(
-            matrix.values, "interval", clusters=clusters, draws=draws, seed=seed, method=method
-        )
+        figures = _ceiling_figures(matrix, draws)
+        common = alpha_with_interval(matrix.values, "interval", clusters=clusters, draws=draws)
         rows.append(
             {
                 "judge_model": judge_model,
@@ -169,8 +170,8 @@ def self_consistency(
     """How far people agree with themselves on hidden repeats of the same unit.
 
     `repeats`: rater, unit, first, second on 0..3 (missing: skipped); optional judge (the dimension). One row per
-    rater and judge: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, each with bounds (bootstrap by
-    unit), reason.
+    rater and judge: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, each with bounds (by unit),
+    reason.
     """
     frames.require(repeats, "repeats", ("rater", "unit", "first", "second"))
     long = frames.with_defaults(repeats, {"dimension": ""})
@@ -189,7 +190,7 @@ def self_consistency(
                     "rater": rater,
                     "dimension": dimension,
                     "n": int(selected.sum()),
-                    **_bounded(sums, PAIR_METRICS, draws, seed, method),
+                    **_bounded(sums, PAIR_METRICS, draws),
                     "reason": _pair_reason(_square(sums)),
                 }
             )
@@ -344,10 +345,10 @@ def benjamini_yekutieli(p_values: Floats, level: float = FALSE_DISCOVERY) -> NDA
     return rejected
 
 
-def _ceiling_figures(matrix: Matrix, draws: int, seed: int, method: Method) -> dict[str, float | None]:
+def _ceiling_figures(matrix: Matrix, draws: int) -> dict[str, float | None]:
     sums = symmetric_tables(matrix.values)
     rated = (~np.isnan(matrix.values)).sum(axis=0) >= 2
-    return _bounded(by_cluster(sums, matrix.clusters[rated]), CEILING_METRICS, draws, seed, method)
+    return _bounded(by_cluster(sums, matrix.clusters[rated]), CEILING_METRICS, draws)
 
 
 def by_cluster(sums: Floats, clusters: NDArray[np.int64]) -> Floats:
@@ -358,21 +359,19 @@ def by_cluster(sums: Floats, clusters: NDArray[np.int64]) -> Floats:
     return together
 
 
-def _bounded(
-    sums: Floats, metrics: Mapping[str, TableFunction], draws: int, seed: int, method: Method
-) -> dict[str, float | None]:
-    """Each metric of score pairs by cluster (clusters, 16), with its bootstrap bounds; None where undefined."""
+def _bounded(sums: Floats, metrics: Mapping[str, TableFunction], draws: int) -> dict[str, float | None]:
+    """Each metric of score pairs by cluster (clusters, 16), with its bounds; None where undefined."""
 
     def statistic(cells: Floats) -> Floats:
         table = cells.reshape(*cells.shape[:-1], POINTS, POINTS)
         return np.stack([metric(table) for metric in metrics.values()], axis=-1)
 
     value = statistic(sums.sum(axis=0))
-    low = high = np.full(len(value), np.nan)
+    low, high = np.full((2, len(value)), np.nan)
     if draws > 0 and len(sums):
         patterns, multiplicity = _patterns(sums)
-        boot = cluster_bootstrap(patterns, statistic, multiplicity=multiplicity, draws=draws, seed=seed)
-        low, high = boot.interval(method)
+        records = [_RECORDS[metric] for metric in metrics.values()]
+        low, high = table_bounds(patterns, records, multiplicity=multiplicity)
     figures: dict[str, float | None] = {}
     for m, name in enumerate(metrics):
         figures[name] = present(float(value[m]))

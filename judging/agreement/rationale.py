@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Figure, present
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, divide, fisher_bounds
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -108,7 +108,7 @@ def consistency_index(
     """Semantic Consistency Index: the mean over traces of `trace_consistency`.
 
     Source: METRICS.md, reliability. Shapes: cosines (traces,), NaN where a trace has fewer than two rationales.
-    Interval: bootstrap by trace. Edge: no trace with two rationales is `fewer than two repeats`.
+    Interval: `fisher_bounds`. Edge: no trace with two rationales is `fewer than two repeats`.
     """
     known = cosines[~np.isnan(cosines)]
     if len(known) == 0:
@@ -116,8 +116,7 @@ def consistency_index(
     if draws == 0:
         return Figure(value=float(known.mean()), n=len(known))
     sums = np.stack([np.ones(len(known)), known], axis=1)
-    boot = cluster_bootstrap(sums, lambda s: divide(s[..., 1:], s[..., :1]), draws=draws, seed=seed)
-    low, high = boot.interval(method)
+    low, high = fisher_bounds(sums, lambda s: divide(s[..., 1:], s[..., :1]), np.array([[-1.0, 1.0]]))
     return Figure(value=float(known.mean()), n=len(known), low=present(float(low[0])), high=present(float(high[0])))
 
 

@@ -1,6 +1,6 @@
 """Why cells of a wide table are empty, told in one column of it: `precision, f1: no positive predicted`.
 
-A figure without its bounds is told too: `recall interval: resamples do not vary`.
+A figure without its bounds is told too: `recall interval: traces do not vary`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from tracejury.judging.agreement.figure import Reason
 
 Why = Callable[[Mapping[str, Any], str], str]
 """Of a row and the name of an undefined figure: why it is undefined."""
-FLAT: Final[Reason] = "resamples do not vary"
+FLAT: Final[Reason] = "traces do not vary"
 INTERVAL: Final = "interval"
 
 

@@ -24,6 +24,7 @@ from tracejury.judging.agreement.intervals import (
     cluster_bootstrap,
     distinct_rows,
     divide,
+    fisher_bounds,
     student_t,
     wilson,
 )
@@ -119,8 +120,8 @@ def alpha(matrix: Floats, level: Level = "interval") -> Figure:
     if n * distinct * distinct <= _LIBRARY_CELLS:
         alpha_value = float(krippendorff.alpha(reliability_data=pairable, level_of_measurement=level))
     else:
-        sums, _ = _alpha_sums(pairable, level)
-        alpha_value = float(_alpha_of(level, pairable)(sums.sum(axis=0)))
+        sums, multiplicity = _alpha_sums(pairable, level)
+        alpha_value = float(_alpha_of(level, pairable)(multiplicity @ sums))
     value = present(alpha_value)
     if value is None:
         return Figure(value=None, n=n, reason="no variation", agreement=agreement)
@@ -141,19 +142,25 @@ def alpha_bootstrap(
     metric is recomputed in each resample from its own marginals. Undefined resamples are NaN. Raters are never
     resampled. Source: METRICS.md, measured there.
     """
-    keep = (~np.isnan(matrix)).sum(axis=0) >= 2
     pairable = pairable_units(matrix)
     _check_level(pairable, level)
-    sums, multiplicity = _alpha_sums(pairable, level, collapse=clusters is None)
-    if clusters is not None:
-        _, cluster = np.unique(clusters[keep], return_inverse=True)
-        together = np.zeros((int(cluster.max()) + 1 if len(cluster) else 0, sums.shape[1]))
-        np.add.at(together, cluster, sums)
-        sums, multiplicity = together, np.ones(len(together), dtype=np.int64)
+    sums, multiplicity = _alpha_clusters(matrix, level, clusters)
     statistic = _alpha_of(level, pairable)
     return cluster_bootstrap(
         sums, lambda cells: statistic(cells)[..., None], multiplicity=multiplicity, draws=draws, seed=seed
     )
+
+
+def _alpha_clusters(matrix: Floats, level: Level, clusters: NDArray[np.int64] | None) -> tuple[Floats, Ints]:
+    """The additive cells of alpha of each cluster, or of each pattern of units (P, C), with multiplicities."""
+    sums, multiplicity = _alpha_sums(pairable_units(matrix), level, collapse=clusters is None)
+    if clusters is None:
+        return sums, multiplicity
+    keep = (~np.isnan(matrix)).sum(axis=0) >= 2
+    _, cluster = np.unique(clusters[keep], return_inverse=True)
+    together = np.zeros((int(cluster.max()) + 1 if len(cluster) else 0, sums.shape[1]))
+    np.add.at(together, cluster, sums)
+    return together, np.ones(len(together), dtype=np.int64)
 
 
 def alpha_with_interval(
@@ -162,23 +169,42 @@ def alpha_with_interval(
     *,
     clusters: NDArray[np.int64] | None = None,
     draws: int = DRAWS,
-    seed: int = SEED,
-    method: Method | Literal["jackknife-t"] = "percentile",
 ) -> Figure:
-    """`alpha` with its 95 % interval: bootstrap by unit or cluster, or jackknife with Student's t."""
+    """`alpha` with its 95 % interval, by `alpha_bounds`; without one where `draws=0`."""
     point = alpha(matrix, level)
     if point.value is None or draws == 0:
         return point
-    boot = alpha_bootstrap(matrix, level, clusters=clusters, draws=draws, seed=seed)
-    low, high = _jackknife(boot) if method == "jackknife-t" else boot.interval(method)
-    return Figure(
-        value=point.value,
-        n=point.n,
-        agreement=point.agreement,
-        low=present(float(low[0])),
-        high=present(float(high[0])),
-        undefined_draws=int(boot.undefined[0]),
+    low, high = alpha_bounds(matrix, level, clusters=clusters)
+    return Figure(value=point.value, n=point.n, agreement=point.agreement, low=present(low), high=present(high))
+
+
+def alpha_bounds(
+    matrix: Floats, level: Level = "interval", *, clusters: NDArray[np.int64] | None = None
+) -> tuple[float, float]:
+    """Bounds of alpha of ratings (raters, units) by `fisher_bounds`, units or their clusters being the clusters.
+
+    Interval alpha of ratings on the scale 0 to 3 has a prior of one cluster, the two ratings of its units spread evenly
+    over the 16 pairs of scores. NaN as `fisher_bounds`.
+    """
+    pairable = pairable_units(matrix)
+    sums, multiplicity = _alpha_clusters(matrix, level, clusters)
+    statistic = _alpha_of(level, pairable)
+    prior = _even_pairs(pairable, level)
+    prior = None if prior is None else prior * pairable.shape[1] / max(int(multiplicity.sum()), 1)
+    low, high = fisher_bounds(
+        sums, lambda cells: statistic(cells)[..., None], np.array([[-1.0, 1.0]]), prior=prior, multiplicity=multiplicity
     )
+    return float(low[0]), float(high[0])
+
+
+def _even_pairs(pairable: Floats, level: Level) -> Floats | None:
+    """The cells (16, 4) of every pair of scores, for interval alpha; None of ratings that are no scores."""
+    known = pairable[~np.isnan(pairable)]
+    if level != "interval" or not np.isin(known, np.arange(POINTS)).all():
+        return None
+    pairs = np.array([(a, b) for a in range(POINTS) for b in range(POINTS)], dtype=np.float64) - _middle(pairable)
+    apart = (pairs[:, 0] - pairs[:, 1]) ** 2
+    return np.stack([np.full(len(pairs), 2.0), pairs.sum(axis=1), (pairs**2).sum(axis=1), 2 * apart], axis=1)
 
 
 def continuous_alpha(matrix: Floats) -> float:
@@ -190,8 +216,8 @@ def continuous_alpha(matrix: Floats) -> float:
     pairable = pairable_units(matrix)
     if alpha_reason(pairable) is not None:
         return float("nan")
-    sums, _ = _alpha_sums(pairable, "interval")
-    return float(_alpha_of("interval", pairable)(sums.sum(axis=0)))
+    sums, multiplicity = _alpha_sums(pairable, "interval")
+    return float(_alpha_of("interval", pairable)(multiplicity @ sums))
 
 
 def alpha_reason(pairable: Floats) -> Reason | None:
@@ -328,12 +354,12 @@ def reliability_table(
 
     `ratings`: unit, rater, value, and optionally dimension, judge_model, split, state, trace_id. One row per judge
     model, judge and split: runs, units, n (units with two ratings), failed, not_applicable, interval alpha with its
-    bootstrap and jackknife-t bounds, P(alpha < .667), P(alpha < .8) and undefined resamples, ordinal and
+    bounds (`alpha_bounds`) and jackknife-t bounds, P(alpha < .667), P(alpha < .8) and undefined resamples, ordinal and
     nominal alpha, AC2, percent agreement, mean standard deviation with its interval, share of identical units,
     share of unscored replies. `reason` says why alpha is undefined.
     """
     rows = [
-        {"judge_model": judge_model, "dimension": dimension, "split": split, **_judge_row(part, draws, seed, method)}
+        {"judge_model": judge_model, "dimension": dimension, "split": split, **_judge_row(part, draws, seed)}
         for (judge_model, dimension, split), part in rating_groups(ratings)
     ]
     columns = reliability_columns()
@@ -412,7 +438,7 @@ def rating_groups(ratings: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.
     return [(key, long.iloc[places[key]]) for key in order if key in places]
 
 
-def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, object]:
+def _judge_row(part: pd.DataFrame, draws: int, seed: int) -> dict[str, object]:
     matrix = rating_matrix(part)
     values = matrix.values
     point = alpha(values, "interval")
@@ -443,11 +469,11 @@ def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
     }
     if point.value is not None and draws > 0:
         boot = alpha_bootstrap(values, "interval", clusters=clusters_of(matrix), draws=draws, seed=seed)
-        low, high = boot.interval(method)
+        low, high = alpha_bounds(values, "interval", clusters=clusters_of(matrix))
         jack_low, jack_high = _jackknife(boot)
         row |= {
-            "alpha_low": low[0],
-            "alpha_high": high[0],
+            "alpha_low": low,
+            "alpha_high": high,
             "alpha_jackknife_low": jack_low[0],
             "alpha_jackknife_high": jack_high[0],
             "p_below_667": boot.share_below(TENTATIVE)[0],

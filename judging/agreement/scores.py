@@ -4,7 +4,7 @@ Every metric is a function of the table of scores, human in rows and judge in co
 so that one table, or ten thousand resampled ones, cost one call.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, assert_never
 
@@ -19,10 +19,11 @@ from tracejury.judging.agreement.intervals import (
     DRAWS,
     SEED,
     Floats,
+    Ints,
     Method,
-    cluster_bootstrap,
-    distinct_rows,
     divide,
+    fisher_bounds,
+    share_bounds,
     wilson_bounds,
 )
 from tracejury.judging.agreement.metric import Metric
@@ -306,12 +307,10 @@ def score_figures(
     scored pairs: what is left to read when a figure is undefined), reason, traces, failed, not_applicable, missing,
     undefined_draws, interval (how the bounds were made). `missing="disagree"`
     counts failed judgements as misses of the four accuracies; the other metrics have no such reading.
-    Intervals: Wilson for accuracies with one pair a trace, else the cluster bootstrap by trace.
+    Intervals: Wilson for accuracies with one pair a trace, else `table_bounds`; `draws=0`: none.
     """
     parts = [
-        _judge_figures(part, missing, draws, seed, method).assign(
-            judge_model=judge_model, dimension=dimension, split=split
-        )
+        _judge_figures(part, missing, draws).assign(judge_model=judge_model, dimension=dimension, split=split)
         for (judge_model, dimension, split), part in _groups(score_pairs)
     ]
     columns = figure_columns()
@@ -334,25 +333,20 @@ def figure_columns() -> dict[str, str]:
     }
 
 
-def pooled_bias(
-    scored: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> tuple[float, float]:
+def pooled_bias(scored: pd.DataFrame, *, draws: int = DRAWS) -> tuple[float, float]:
     """Bounds of the mean of judge minus human over pairs of several judges (trace_id, human, model, none missing).
 
-    Cluster bootstrap by trace: a trace is drawn with the pairs of all its judges, which depend on each other. NaN
-    without draws, and as `Bootstrap.interval` says.
+    `fisher_bounds` by trace: the pairs of all judges of a trace depend on each other. NaN without draws, and as it
+    says.
     """
     if draws == 0 or scored.empty:
         return float("nan"), float("nan")
     sums = scored.assign(n=1).groupby("trace_id", sort=False)[["reference_score", "judge_score", "n"]].sum().to_numpy()
-    patterns, multiplicity = distinct_rows(sums.astype(np.int64))
 
     def statistic(cells: Floats) -> Floats:
         return divide(cells[..., 1] - cells[..., 0], cells[..., 2])[..., None]
 
-    low, high = cluster_bootstrap(patterns, statistic, multiplicity=multiplicity, draws=draws, seed=seed).interval(
-        method
-    )
+    low, high = fisher_bounds(sums, statistic, np.array([[1.0 - POINTS, POINTS - 1.0]]))
     return float(low[0]), float(high[0])
 
 
@@ -549,7 +543,7 @@ def _scored_table(part: pd.DataFrame) -> NDArray[np.int64]:
     return tabulate(scored["reference_score"].to_numpy(), scored["judge_score"].to_numpy())
 
 
-def _judge_figures(part: pd.DataFrame, missing: Missing, draws: int, seed: int, method: Method) -> pd.DataFrame:
+def _judge_figures(part: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
     """All metrics of one judge on one split."""
     failed_rows = part[(part["state"] == "failed") & part["reference_score"].notna()]
     failed = len(failed_rows) if missing == "disagree" else 0
@@ -557,7 +551,9 @@ def _judge_figures(part: pd.DataFrame, missing: Missing, draws: int, seed: int, 
     table = tabulate(scored["reference_score"].to_numpy(), scored["judge_score"].to_numpy())
     used = pd.concat([scored["trace_id"], failed_rows["trace_id"]]) if failed else scored["trace_id"]
     repeated = bool(used.duplicated().any())
-    low, high, undefined = _score_bounds(scored, failed_rows if failed else None, draws, seed, method)
+    low, high = np.full((2, len(SCORE_METRICS)), np.nan)
+    if draws > 0:
+        low, high = table_bounds(_trace_sums(scored, failed_rows if failed else None), SCORE_METRICS)
     rows = []
     for m, metric in enumerate(SCORE_METRICS):
         n = int(table.sum()) + (failed if metric.hits else 0)
@@ -569,14 +565,14 @@ def _judge_figures(part: pd.DataFrame, missing: Missing, draws: int, seed: int, 
             "high": high[m],
             "hits": round(value * n) if metric.hits and n > 0 else None,
             "n": n,
-            "undefined_draws": undefined[m],
+            "undefined_draws": 0,
             "reason": _score_reason(value, table),
-            "interval": f"{method} bootstrap by trace" if draws > 0 else None,
+            "interval": ("wilson by trace" if metric.hits else "fisher z by trace") if draws > 0 else None,
         }
         if metric.hits and not repeated:
             share = 0.0 if np.isnan(value) else value * n
             bounds = wilson_bounds(np.array([share]), np.array([n]))
-            row |= {"low": bounds[0][0], "high": bounds[1][0], "undefined_draws": 0, "interval": "wilson"}
+            row |= {"low": bounds[0][0], "high": bounds[1][0], "interval": "wilson"}
         rows.append(row)
     scored_state = part["state"] == "scored"
     return pd.DataFrame(rows).assign(
@@ -598,23 +594,32 @@ def _with_failed(metric: ScoreMetric, table: NDArray[np.generic], failed: Floats
     return np.where(np.asarray(failed) > 0, divide(np.rint(hits), total + failed), value)
 
 
-def _score_bounds(
-    scored: pd.DataFrame, failed_rows: pd.DataFrame | None, draws: int, seed: int, method: Method
-) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Bootstrap bounds and undefined draws of every metric, clusters being traces."""
-    size = len(SCORE_METRICS)
-    if draws == 0:
-        return np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, dtype=np.int64)
-    sums = _trace_sums(scored, failed_rows)
+def table_bounds(
+    sums: NDArray[np.generic], metrics: Sequence[ScoreMetric], *, multiplicity: Ints | None = None
+) -> tuple[Floats, Floats]:
+    """Bounds of metrics (K,), (K,) of score pairs by cluster (clusters, 16), or (clusters, 17) with failures last.
 
-    def statistic(cells: Floats) -> Floats:
-        table = cells[..., :-1].reshape(*cells.shape[:-1], POINTS, POINTS)
-        return np.stack([_with_failed(m, table, cells[..., -1]) for m in SCORE_METRICS], axis=-1)
+    Shares by `share_bounds`; the others by `fisher_bounds` between their limits, with a prior of one cluster,
+    its pairs spread evenly over the 16 cells of the scale. A failure is a miss of a share.
+    """
+    cells = np.asarray(sums, dtype=np.float64)
+    size = POINTS * POINTS
+    limits = np.array([metric.limits for metric in metrics])
+    every = cells if multiplicity is None else np.repeat(cells, multiplicity, axis=0)
+    prior = np.eye(size) * every.sum() / max(len(every), 1)
+    low, high = fisher_bounds(
+        cells[:, :size], lambda some: _metrics_of(some, metrics), limits, prior=prior, multiplicity=multiplicity
+    )
+    tables, units = every[:, :size].reshape(-1, POINTS, POINTS), every.sum(axis=1)
+    for m, metric in enumerate(metrics):
+        if metric.hits:
+            low[m], high[m] = share_bounds(np.nan_to_num(metric.function(tables)) * _total(tables), units)
+    return low, high
 
-    patterns, multiplicity = distinct_rows(sums)
-    boot = cluster_bootstrap(patterns, statistic, multiplicity=multiplicity, draws=draws, seed=seed)
-    low, high = boot.interval(method)
-    return low, high, boot.undefined
+
+def _metrics_of(cells: Floats, metrics: Sequence[ScoreMetric]) -> Floats:
+    table = cells.reshape(*cells.shape[:-1], POINTS, POINTS)
+    return np.stack([metric.function(table) for metric in metrics], axis=-1)
 
 
 def _trace_sums(scored: pd.DataFrame, failed_rows: pd.DataFrame | None) -> NDArray[np.int64]:

@@ -371,9 +371,10 @@ _RATINGS: Final[tuple[InputName, ...]] = ("ratings",)
 _TWO_ERRORS: Final[tuple[InputName, ...]] = ("error_pairs", "other_error_pairs")
 _TWO_SCORES: Final[tuple[InputName, ...]] = ("score_pairs", "other_score_pairs")
 _TRAIL: Final[tuple[InputName, ...]] = ("trail_gold", "trail_predictions", "trail_traces")
-_OR_WILSON: Final = "bootstrap by trace, Wilson's for a share of exactly 0 or 1"
+_BY_TRACE: Final = "Wilson's with the effective number of units by trace and Student's t"
 _WILSON: Final = "Wilson's"
-_OF_SCORES: Final = "Wilson's for accuracies, bootstrap by trace for the others"
+_OF_SCORES: Final = "Wilson's for accuracies, on Fisher's z by trace for the others"
+_OF_PAIRS: Final = "Wilson's by trace for accuracies, on Fisher's z by trace for the others"
 _COVERED: Final = ("coverage", "coverage_low", "coverage_high")
 
 TABLES: Final[tuple[Table, ...]] = (
@@ -393,7 +394,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 2",
         needs=_ERRORS,
         build=_suite("caught"),
-        interval=_OR_WILSON,
+        interval=_BY_TRACE,
         why=reasons.of_coverage("no units"),
         percents=_COVERED,
     ),
@@ -403,7 +404,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 3",
         needs=_ERRORS,
         build=_rates("caught", "all"),
-        interval=_OR_WILSON,
+        interval=_BY_TRACE,
     ),
     Table(
         name="table_04_scores",
@@ -420,7 +421,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 5",
         needs=_ERRORS,
         build=_suite("localized"),
-        interval=_OR_WILSON,
+        interval=_BY_TRACE,
         why=reasons.of_coverage("no units"),
         percents=_COVERED,
     ),
@@ -430,7 +431,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 6",
         needs=_ERRORS,
         build=_rates("localized", "all"),
-        interval=_OR_WILSON,
+        interval=_BY_TRACE,
     ),
     Table(
         name="table_07_consistency",
@@ -438,7 +439,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 7",
         needs=_RATINGS,
         build=lambda inputs: inputs.consistency,
-        interval="bootstrap by trace for alpha, Student's t for the mean SD, Wilson's for shares",
+        interval="on Fisher's z by trace for alpha, Student's t for the mean SD, Wilson's for shares",
         why=reasons.of_consistency,
         bounded={"alpha_interval": "alpha"},
         unbounded=(
@@ -462,7 +463,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 9",
         needs=_ERRORS,
         build=_coverage("caught"),
-        interval=_OR_WILSON,
+        interval=_BY_TRACE,
         why=reasons.of_coverage("no positives"),
         percents=_COVERED,
     ),
@@ -472,7 +473,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 10",
         needs=_ERRORS,
         build=_coverage("localized"),
-        interval=_OR_WILSON,
+        interval=_BY_TRACE,
         why=reasons.of_coverage("no positives"),
         percents=_COVERED,
     ),
@@ -483,7 +484,7 @@ TABLES: Final[tuple[Table, ...]] = (
             paper=f"Table {number}",
             needs=_ERRORS,
             build=_rates(kind, impact),
-            interval=_OR_WILSON,
+            interval=_BY_TRACE,
         )
         for number, (kind, impact) in enumerate(
             ((kind, impact) for kind in frames.KINDS for impact in frames.IMPACTS[:3]), start=11
@@ -503,7 +504,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Every rate of caught and localized with its own n and reason, beside the human ceiling",
         needs=_ERRORS,
         build=lambda inputs: reasons.of_long(inputs.error_figures, draws=inputs.draws),
-        interval=_OR_WILSON,
+        interval=_BY_TRACE,
     ),
     Table(
         name="coverage_grid",
@@ -529,7 +530,7 @@ TABLES: Final[tuple[Table, ...]] = (
             inputs.frame("findings"), inputs.given("judged"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
         ),
         why=reasons.of_finding,
-        interval=_OR_WILSON,
+        interval=_BY_TRACE,
     ),
     Table(
         name="score_figures",
@@ -575,6 +576,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Human ceiling of the score metrics: people against people",
         needs=_RATINGS,
         build=lambda inputs: inputs.human_ceiling,
+        interval=_OF_PAIRS,
         why=reasons.of_score,
     ),
     Table(
@@ -582,13 +584,14 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Human ceiling of caught and localized errors: people against people",
         needs=("person_pairs",),
         build=lambda inputs: reasons.of_long(inputs.error_ceiling, draws=inputs.draws),
-        interval=_OR_WILSON,
+        interval=_BY_TRACE,
     ),
     Table(
         name="matcher_agreement",
         title="Agreement of people who decided the same matches",
         needs=("match_decisions",),
         build=lambda inputs: inputs.matcher_agreement,
+        interval=_OF_PAIRS,
         why=reasons.already,
     ),
     Table(
@@ -596,6 +599,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Agreement of people who reviewed the same unmatched findings",
         needs=("finding_decisions",),
         build=lambda inputs: inputs.reviewer_agreement,
+        interval=_OF_PAIRS,
         why=reasons.of_reviewers,
     ),
     Table(
@@ -622,6 +626,7 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: raters.pairwise_table(
             inputs.frame("ratings"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
         ),
+        interval=_OF_PAIRS,
         why=reasons.of_score,
     ),
     Table(
@@ -637,7 +642,7 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: raters.self_consistency(
             inputs.frame("repeats"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
         ),
-        interval="bootstrap by unit",
+        interval=_OF_PAIRS,
         why=reasons.of_score,
     ),
     Table(
@@ -645,6 +650,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Semantic Consistency Index",
         needs=("rationales",),
         build=_rationales,
+        interval="Student's t by trace on Fisher's z",
         why=reasons.already,
     ),
     Table(
@@ -668,7 +674,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_TWO_ERRORS,
         build=lambda inputs: compare.mcnemar_table(inputs.frame("error_pairs"), inputs.frame("other_error_pairs")),
         why=reasons.of_test,
-        unbounded=("statistic", "p_corrected", "p_exact", "p_holm"),
+        unbounded=("p_clustered", "p_holm", "statistic", "p_corrected", "p_exact"),
     ),
     Table(
         name="compared_error_flips",

@@ -143,7 +143,7 @@ def bias_lines(sources: Sources, judge_model: str = "", dimension: str = "", spl
     Those of one judge stand in `score_figures`, and are missing here.
     """
     scored, made = _scored(sources, judge_model, dimension, split), sources.inputs
-    low, high = scores.pooled_bias(scored, draws=0 if judge_model else made.draws, seed=made.seed, method=made.method)
+    low, high = scores.pooled_bias(scored, draws=0 if judge_model else made.draws)
     return marks.bias_lines(scored).assign(low=low, high=high)
 
 

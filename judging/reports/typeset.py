@@ -28,11 +28,11 @@ WORDS: Final = {
     "unmatched_per_trace": "unmatched a trace",
     "weighted_f1": "weighted F1", "pair_f1": "pair F1",
     "pass_at_k": "pass@k", "pass_k": "pass^k", "statistic": "chi squared", "p_corrected": "p (corrected)",
-    "p_exact": "p (exact)", "p_holm": "p (Holm)", "reason": "empty because",
+    "p_exact": "p (exact)", "p_clustered": "p (by trace)", "p_holm": "p (Holm)", "reason": "empty because",
 }  # fmt: skip
 _LEFT_OUT: Final = ("failed", "not_applicable", "not_matched", "missing")
 _AGAINST_PEOPLE: Final = frozenset({"error_pairs", "score_pairs", "findings", "unit_labels", "trail_gold"})
-_P_VALUES: Final = ("p_corrected", "p_exact", "p_holm")
+_P_VALUES: Final = ("p_clustered", "p_corrected", "p_exact", "p_holm")
 _REDUNDANT: Final = ("printed", "mean_sd_ci95", "undefined_draws")
 
 

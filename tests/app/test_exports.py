@@ -313,7 +313,7 @@ def test_the_snapshot_shows_agreement_below_chance() -> None:
         {"trace_id": list("abcdef"), "dimension": "LC", "reference_score": [0, 3] * 3, "judge_score": [3, 0] * 3}
     )
     page = snapshot(Inputs(score_pairs=pairs, draws=0), [], about="", manifest={}).decode()
-    (lowest,) = re.findall(r'"text":"Quadratic weighted kappa"[^\[]*"range":\[([-\d.]+)', page)
+    (lowest,) = re.findall(r'"text":"Quadratic weighted kappa \(higher is better\)"[^\[]*"range":\[([-\d.]+)', page)
     assert float(lowest) <= -1
 
 

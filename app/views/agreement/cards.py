@@ -66,8 +66,8 @@ def counts_of(filters: Filters) -> dict[str, int]:
 
 
 COVERED = (
-    "Share of all reference errors that any judge of the suite caught or localized. In brackets: Wilson's 95 % "
-    "interval, the number of errors, and the human ceiling."
+    "Share of all reference errors that any judge of the suite caught or localized. In brackets: the 95 % "
+    "interval (Wilson's, by trace), the number of errors, and the human ceiling."
 )
 
 

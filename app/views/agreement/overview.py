@@ -44,7 +44,7 @@ def overview(filters: Filters, found: Inputs) -> None:
 @card(
     "forest",
     "Judges at a glance",
-    "Each judge's estimate with its 95 % interval (bootstrap by trace, or Wilson).",
+    "Each judge's estimate with its 95 % interval by trace (Wilson's of shares, on Fisher's z of coefficients).",
     height=520,
 )
 def forest_card(filters: Filters) -> None:
@@ -84,7 +84,7 @@ def forest_card(filters: Filters) -> None:
     "impact",
     "Coverage by impact",
     "Share of the reference errors of the judge's dimension that it caught and localized, by impact; Wilson's "
-    "interval.",
+    "interval by trace.",
     height=520,
 )
 def impact_card(filters: Filters) -> None:

@@ -111,7 +111,7 @@ def bias_card(filters: Filters) -> None:
     if point is None:
         every = int(lines["n"].iloc[0])
         some = "" if len(drawn) == every else ", evenly spread ones drawn, the lines are of all"
-        by = " In brackets the mean's 95 % interval: traces are resampled, each with all its judges." * (one is None)
+        by = " In brackets the mean's 95 % interval: a trace counts once, with all its judges." * (one is None)
         st.caption(f"{counted(every, 'score pair')}{some}. Click a mark to open its trace.{by}")
     else:
         open_trace(compare_link(filters, trace=str(point[0]), judge_model=point[1]), key="bias-open")

@@ -83,7 +83,10 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
         )
     with st.container(border=True):
         layout.title(
-            f"McNemar on {kind} errors", "Errors that only one side caught; exact p, Holm's correction over judges."
+            f"McNemar on {kind} errors",
+            "Errors that only one side caught; p over traces, Holm's correction over judges. "
+            "The chi-square and exact p, as the paper prints them, take errors of a trace for independent: they "
+            "reject too often.",
         )
         tests = estimate(filters, "found_by_one", *asked, str(kind))
         named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
@@ -118,6 +121,14 @@ MCNEMAR: dict[str, ColumnConfig] = {
             ("neither", "Errors that no side found"),
         )
     },
+    "p_clustered": st.column_config.NumberColumn(
+        "p, by trace",
+        format="%.3g",
+        help="McNemar's test over traces (Obuchowski 1998): errors of one trace may depend",
+    ),
+    "p_holm": st.column_config.NumberColumn(
+        "p, Holm", format="%.3g", help="The p by trace, corrected for the number of judges"
+    ),
     "statistic": st.column_config.NumberColumn(
         "chi-square",
         format="%.3f",
@@ -125,9 +136,6 @@ MCNEMAR: dict[str, ColumnConfig] = {
     ),
     "p_corrected": st.column_config.NumberColumn("p, corrected", format="%.3g", help="Of the chi-square"),
     "p_exact": st.column_config.NumberColumn("p, exact", format="%.3g", help="Of the exact binomial test"),
-    "p_holm": st.column_config.NumberColumn(
-        "p, Holm", format="%.3g", help="The exact p, corrected for the number of judges"
-    ),
 }
 """The columns of McNemar's test."""
 

@@ -118,13 +118,35 @@ def test_only_errors_scored_on_both_sides_count() -> None:
     assert (row["n"], row["traces"], row["unpaired"]) == (58 * 4, 58, 2 * 4)
 
 
+def test_clustered_mcnemar_is_obuchowskis() -> None:
+    # sum 5, squares 11, six traces: 5/6 * 25/11 = 1.8939, whose upper tail of chi-square(1) is .1688
+    assert compare.clustered_mcnemar(np.array([2, 0, 1, -1, 1, 2])) == pytest.approx(0.1688, abs=1e-4)
+    assert compare.clustered_mcnemar(np.zeros(4)) == 1
+    assert compare.clustered_mcnemar(np.array([])) is None
+
+
+def test_clustered_mcnemar_holds_its_level_where_the_plain_one_does_not() -> None:
+    """Errors of a trace fall to one side or the other together: under no difference 5 % of studies may reject."""
+    rng = np.random.default_rng(7)
+    plain, clustered = [], []
+    for _ in range(600):
+        side, size = rng.choice([-1, 0, 1], size=60), rng.integers(1, 7, 60)
+        d = side * size
+        plain.append(compare.mcnemar(int(d[d > 0].sum()), int(-d[d < 0].sum())).p_exact < 0.05)
+        p = compare.clustered_mcnemar(d)
+        clustered.append(p is not None and p < 0.05)
+    assert np.mean(plain) > 0.2
+    assert 0.03 <= np.mean(clustered) <= 0.07
+
+
 def test_mcnemar_counts_relevant_errors_caught_by_one_side_alone() -> None:
     left, right = error_pairs(1, 0.9, dimensions=("LC",)), error_pairs(2, 0.6, dimensions=("LC",))
     row = compare.mcnemar_table(left, right).iloc[0]
     a, b = left["caught"] & left["relevant"], right["caught"] & right["relevant"]
     assert row["n"] == left["relevant"].sum() == row["both"] + row["only_left"] + row["only_right"] + row["neither"]
     assert (row["only_left"], row["only_right"]) == ((a & ~b).sum(), (b & ~a).sum())
-    assert row["p_holm"] == row["p_exact"] < 0.01
+    assert row["p_holm"] == row["p_clustered"]
+    assert row["p_exact"] < 0.01
 
 
 def test_flips_name_the_errors() -> None:

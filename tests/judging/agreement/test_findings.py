@@ -84,11 +84,12 @@ def test_findings_of_one_trace_are_drawn_together() -> None:
     assert row["unmatched_per_trace_low"] < 5 < row["unmatched_per_trace_high"]
 
 
-def test_a_share_of_exactly_0_or_1_has_wilsons_width() -> None:
-    row = finding_table(findings(matched=True, verdict=None, invalid_citations=0)).iloc[0]
+def test_a_share_of_exactly_0_or_1_is_as_sure_as_its_traces() -> None:
+    given = findings(matched=True, verdict=None, invalid_citations=0)
+    row, traces = finding_table(given).iloc[0], given["trace_id"].nunique()
     assert (row["finding_precision"], row["finding_precision_high"]) == (1, 1)
-    assert row["finding_precision_low"] == pytest.approx((wilson(5, 5) or (0, 0))[0])
-    assert row["invalid_citation_rate_high"] == pytest.approx((wilson(0, 7) or (0, 0))[1])
+    assert row["finding_precision_low"] == pytest.approx((wilson(traces, traces) or (0, 0))[0])
+    assert row["invalid_citation_rate_high"] == pytest.approx((wilson(0, traces) or (0, 0))[1])
 
 
 def test_nothing_reviewed_and_nothing_cited_are_undefined_not_zero() -> None:

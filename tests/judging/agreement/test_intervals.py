@@ -13,7 +13,9 @@ from tracejury.judging.agreement.intervals import (
     cluster_bootstrap,
     distinct_rows,
     divide,
+    fisher_bounds,
     mean_bounds,
+    share_bounds,
     wilson,
     wilson_bounds,
 )
@@ -159,43 +161,48 @@ def test_many_clusters_are_drawn_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     assert boot.samples.std() == pytest.approx(values.std() / 500**0.5, rel=0.1)
 
 
-def test_rates_are_resampled_by_trace() -> None:
+def test_rates_are_as_sure_as_their_traces() -> None:
     # every trace holds ten equal errors: the interval must be that of 30 traces, not of 300 errors
-    rng = np.random.default_rng(11)
-    hit = rng.random(30) < 0.6
-    counts = np.zeros((30, 1, 1, 1, 4), dtype=np.int64)
-    counts[:, 0, 0, 0, 0], counts[:, 0, 0, 0, 2] = 10 * hit, 10 * ~hit
-    zero = np.zeros((1, 1), dtype=np.int64)
-    cells = errors.Cells(
-        traces=tuple(map(str, range(30))),
-        dimensions=("LC",),
-        counts=counts,
-        failed=zero,
-        not_applicable=zero,
-        not_matched=zero,
-    )
-    low, high = errors.error_bootstrap(cells, draws=4_000).interval()
-    share = hit.mean()
-    deviation = (share * (1 - share) / 30) ** 0.5
-    assert high[1] - low[1] == pytest.approx(2 * 1.96 * deviation, rel=0.12)
+    hit = np.random.default_rng(11).random(30) < 0.6
+    counts = np.stack([10 * hit, 0 * hit, 10 * ~hit, 0 * hit], axis=-1)
+    low, high = errors.rate_bounds(counts)
+    by_trace = wilson(int(hit.sum()), 30) or (0, 0)
+    assert (low[1], high[1]) == pytest.approx(by_trace, abs=0.015)
 
 
-def test_a_bootstrap_of_the_rates_equals_resampling_rows_by_hand() -> None:
+def test_bounds_of_rates_reach_as_far_as_resampled_traces() -> None:
     rng = np.random.default_rng(12)
-    counts = rng.integers(0, 4, (12, 1, 1, 1, 4)).astype(np.int64)
-    zero = np.zeros((1, 1), dtype=np.int64)
-    cells = errors.Cells(
-        traces=tuple(map(str, range(12))),
-        dimensions=("LC",),
-        counts=counts,
-        failed=zero,
-        not_applicable=zero,
-        not_matched=zero,
-    )
-    boot = errors.error_bootstrap(cells, draws=4_000)
-    by_hand = np.array([errors.rates(counts[rng.integers(0, 12, 12)].sum(axis=0))[0, 0, 0] for _ in range(4_000)])
-    np.testing.assert_allclose(boot.samples.mean(axis=1), by_hand.mean(axis=0), atol=0.01)
-    np.testing.assert_allclose(boot.samples.std(axis=1), by_hand.std(axis=0), rtol=0.08)
+    counts = rng.integers(0, 4, (200, 4)).astype(np.float64)
+    low, high = errors.rate_bounds(counts)
+    by_hand = np.array([errors.rates(counts[rng.integers(0, 200, 200)].sum(axis=0)) for _ in range(4_000)])
+    width = (high - low) / (2 * 1.96 * by_hand.std(axis=0))
+    assert (width > 0.95).all()
+    assert width[2:4] == pytest.approx(1, abs=0.06)  # the others never claim more units than there are
+
+
+def test_one_unit_a_trace_has_wilsons_interval_but_for_students_t() -> None:
+    low, high = share_bounds(np.array([1.0] * 80 + [0.0] * 20), np.ones(100))
+    assert (float(low), float(high)) == pytest.approx(wilson(80, 100) or (0, 0), abs=2e-3)
+
+
+def test_a_share_of_one_trace_has_bounds_at_the_ends_alone() -> None:
+    none, whole = share_bounds(np.array([[1.0, 3.0]]), np.array([[3.0, 3.0]]))[0].tolist()
+    assert np.isnan(none)
+    assert whole == pytest.approx((wilson(1, 1) or (0, 0))[0])
+
+
+def test_fishers_interval_of_a_correlation_is_the_textbooks_without_a_prior() -> None:
+    """Of normal pairs the infinitesimal jackknife on z reaches 1.96 / sqrt(n - 3) (Fisher 1921)."""
+    x, y = np.random.default_rng(3).multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=4_000).T
+    sums = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+
+    def correlation(cells: Floats) -> Floats:
+        n, a, b, aa, bb, ab = np.moveaxis(cells / cells[..., :1], -1, 0)
+        return np.asarray((ab - a * b) / np.sqrt((aa - a * a) * (bb - b * b)) * n)[..., None]
+
+    low, high = fisher_bounds(sums, correlation, np.array([[-1.0, 1.0]]))
+    reach = (np.arctanh(high[0]) - np.arctanh(low[0])) / 2
+    assert reach == pytest.approx(1.96 / (4_000 - 3) ** 0.5, rel=0.05)
 
 
 def judge_runs(units: int, rng: np.random.Generator) -> Floats:

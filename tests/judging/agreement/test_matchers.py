@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from tracejury.judging.agreement.intervals import wilson
 from tracejury.judging.agreement.matchers import decided_by_both, matcher_agreement, reviewer_agreement
 
 
@@ -63,7 +64,7 @@ def test_only_pairs_that_both_decided_count_and_no_common_pair_says_so() -> None
         ("ann", "bob"): "no variation", ("ann", "cat"): "no pairs", ("bob", "cat"): "no pairs",
     }  # fmt: skip
     assert by_pair.loc[("ann", "bob"), "agreement"] == 1
-    assert np.isnan(by_pair.loc[("ann", "bob"), "agreement_low"])  # resamples of perfect agreement do not vary
+    assert by_pair.loc[("ann", "bob"), "agreement_low"] == pytest.approx((wilson(1, 1) or (0, 0))[0])
     assert np.isnan(by_pair.loc[("ann", "cat"), "agreement"])
 
 
@@ -135,7 +136,7 @@ def test_verdicts_without_variation_or_a_second_person_say_so() -> None:
     table = reviewer_agreement(verdicts(ann="FF", bob="FF"), draws=50)
     assert table["reason"].tolist() == ["no variation"]
     assert table["agreement"].tolist() == [1]
-    assert np.isnan(table["agreement_low"].item())  # resamples of perfect agreement do not vary
+    assert table["agreement_low"].item() == pytest.approx((wilson(1, 1) or (0, 0))[0])  # all of one trace
     assert table["ac1"].tolist() == [1]
     assert reviewer_agreement(verdicts(ann="FF")).empty
     assert reviewer_agreement(verdicts(ann="F.", bob=".F"), draws=50)["reason"].tolist() == ["no pairs"]

@@ -109,7 +109,7 @@ def test_rates_of_zero_without_bounds_say_so_and_no_interval_is_missed_that_was_
     (table,) = tables_from_frames(inputs, ["findings"]).values()
     assert (table["unmatched_per_trace"] == 0).all()
     assert table["unmatched_per_trace_low"].isna().all()
-    assert table["reason"].str.fullmatch("unmatched_per_trace interval.*: resamples do not vary").all()
+    assert table["reason"].str.fullmatch("unmatched_per_trace interval.*: traces do not vary").all()
     (table,) = tables_from_frames(replace(inputs, draws=0), ["findings"]).values()
     assert table["reason"].isna().all()
 

@@ -274,11 +274,17 @@ def test_equal_spreads_have_a_mean_and_no_interval() -> None:
         assert (figure.low, figure.high) == (None, None)
 
 
-def test_perfect_agreement_has_no_interval_by_either_way() -> None:
-    matrix = np.array([[0.0, 1, 2, 3, 1]] * 3)
-    for method in ("percentile", "jackknife-t"):
-        figure = reliability.alpha_with_interval(matrix, method=method, draws=50)
-        assert (figure.value, figure.low, figure.high) == (1, None, None)
+def test_equal_units_count_each_where_there_are_too_many_for_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = np.array([[0.0, 0, 0, 0, 1, 2, 3, 3], [0.0, 0, 0, 1, 1, 3, 3, 2]])
+    by_library = {level: alpha(matrix, level).value for level in ("nominal", "ordinal", "interval")}
+    monkeypatch.setattr(reliability, "_LIBRARY_CELLS", 0)
+    assert {level: alpha(matrix, level).value for level in by_library} == pytest.approx(by_library)
+    assert reliability.continuous_alpha(matrix) == pytest.approx(by_library["interval"])
+
+
+def test_perfect_agreement_has_no_interval() -> None:
+    figure = reliability.alpha_with_interval(np.array([[0.0, 1, 2, 3, 1]] * 3))
+    assert (figure.value, figure.low, figure.high) == (1, None, None)
 
 
 def test_identical_runs_are_a_share_of_traces_scored_twice() -> None:

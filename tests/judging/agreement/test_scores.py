@@ -221,12 +221,13 @@ def test_failed_scores_can_count_as_disagreement() -> None:
     assert value(figures, "pearson", "n") == 3
 
 
-def test_accuracy_has_wilsons_interval_and_kappa_a_bootstrap() -> None:
+def test_accuracy_has_wilsons_interval_and_kappa_fishers() -> None:
     pairs = score_pairs([0, 1, 2, 3] * 5, [0, 1, 2, 3] * 5)
     figures = scores.score_figures(pairs, draws=200)
     assert value(figures, "exact", "interval") == "wilson"
     assert value(figures, "exact", "low") == pytest.approx(0.8389, abs=1e-4)  # 20 of 20
-    assert value(figures, "quadratic_kappa", "interval") == "percentile bootstrap by trace"
+    assert value(figures, "quadratic_kappa", "interval") == "fisher z by trace"
+    assert np.isnan(value(figures, "quadratic_kappa", "low"))  # perfect: no trace makes a difference
 
 
 def test_repeated_runs_of_a_trace_are_one_cluster() -> None:
@@ -239,7 +240,7 @@ def test_repeated_runs_of_a_trace_are_one_cluster() -> None:
         width = [value(f, metric, "high") - value(f, metric, "low") for f in (a, b)]
         # three copies of a trace carry no new information: the interval must not shrink by a root of three
         assert width[1] == pytest.approx(width[0], rel=0.15)
-    assert value(b, "exact", "interval") == "percentile bootstrap by trace"
+    assert value(b, "exact", "interval") == "wilson by trace"
 
 
 def test_scores_off_the_scale_are_refused_with_a_remedy() -> None:
