@@ -187,6 +187,7 @@ def listed(kept: pd.DataFrame, total: int) -> None:
         pages = -(-len(kept) // PAGE)
         place = int(st.pagination(pages, key="list_page") or 1) - 1 if pages > 1 else 0
         shown = kept[LISTED].iloc[place * PAGE : (place + 1) * PAGE].reset_index(drop=True)
+        listings.note_rows(shown[shown["errors"].fillna(0).gt(0) | shown["lowest_score"].notna()], "Explore")
         event = st.dataframe(
             shown,
             hide_index=True,

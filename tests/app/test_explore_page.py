@@ -14,6 +14,7 @@ from tests.app.marks import choose, click, drawn, marks_of, numbers, texts
 from tracejury.app.components.figures import plain
 from tracejury.ingest.store import load, read_transaction, trace_ids, write_transaction
 from tracejury.judging.labels.label_store import error_labels, put_labels
+from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item, submit
 from tracejury.judging.reports import exploring
 from tracejury.judging.store import Workspace, tables
@@ -43,6 +44,21 @@ def test_words_find_the_spans_that_hold_them_all(full: Workspace, open_page: Ope
     at = open_page("explore", q="library search")
     assert title(at)[0].startswith(f"{len(found):,} span")
     assert title(at)[1] == f"{found['trace_id'].nunique()} of 6 traces"
+
+
+def test_the_list_records_as_seen_the_traces_of_which_it_shows_errors_or_scores(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("explore", **{"as": "nora"})  # somebody who has looked at nothing yet
+    table = at.dataframe[0].value
+    told = table[table["errors"].gt(0) | table["lowest_score"].notna()]
+    with read_transaction(full.engine) as connection:
+        seen = {
+            trace_id
+            for trace_id in table["trace_id"]
+            if [one.what for one in sightings(connection, annotator="nora", trace_id=trace_id)] == ["Explore"]
+        }
+    assert seen == set(told["trace_id"]) != set()
 
 
 def test_words_that_stand_nowhere_say_so(shown: Workspace, open_page: OpenPage) -> None:

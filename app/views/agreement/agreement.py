@@ -13,7 +13,7 @@ from tracejury.app.components.figures import counted, plain
 from tracejury.app.components.filters import choose_filters
 from tracejury.app.estimates import Revisions, estimate, shown_revision
 from tracejury.app.placeholders import of_one_revision, with_placeholder
-from tracejury.app.session import must
+from tracejury.app.session import must, workspace
 from tracejury.app.views.agreement.cards import counts_of
 from tracejury.app.views.agreement.consistency import consistency_view
 from tracejury.app.views.agreement.drilldowns import is_judged
@@ -25,9 +25,11 @@ from tracejury.app.views.agreement.team import team_view
 from tracejury.app.views.agreement.versus import versus_view
 from tracejury.app.views.benchmark_rates import benchmark_view
 from tracejury.app.views.match_offer import offer_matching
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement import majority
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.filters import FilterOptions, Filters
+from tracejury.judging.store.people import gold_names
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team", "Benchmark")
 OF_PEOPLE = ("Raters", "A against B", "Team")
@@ -78,7 +80,9 @@ NO_JUDGE = (
 
 def people_alone(filters: Filters) -> str:
     """What is compared where there is no judge."""
-    people = options.people()
+    with read_transaction(workspace().engine) as connection:
+        gold = gold_names(connection)
+    people = [name for name in options.people()["annotator"] if name not in gold]
     return f"No judge has given a verdict yet: {len(people):,} people compared · {plain(filters.label())}"
 
 
