@@ -32,7 +32,7 @@ export class Scores {
   /** An answer by key: on to the next dimension; one that is deleted stays in hand. */
   answer(act) {
     act();
-    if (isGiven(scoreOf(this.desk.state, this.dimension.key))) this.move(1);
+    if (!this.desk.isLocked && isGiven(scoreOf(this.desk.state, this.dimension.key))) this.move(1);
   }
 
   toggleNotApplicable() {
