@@ -84,8 +84,9 @@ def findings_card(url: str) -> None:
         if place is None:
             st.caption("Select a row for its findings.")
             return
-        found = not_hidden(findings_of(url, by, str(table[by].iloc[place])))
-        layout.title(f"{counted(len(found), 'finding')} of {plain(str(table[by].iloc[place]))}")
+        value, count = str(table[by].iloc[place]), int(table["findings"].iloc[place])
+        found = not_hidden(findings_of(url, by, value))
+        layout.title(f"{len(found):,} of {counted(count, 'finding')} of {plain(value)}")
         chosen = data_table(found[LISTED], key=f"corpus-findings-{by}-{place}", is_chosen=True)
         if chosen is not None:
             show_trace(_trace(url, str(found["trace_id"].iloc[chosen]), str(found["source"].iloc[chosen])))
