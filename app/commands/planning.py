@@ -114,7 +114,7 @@ def table_text(table: pd.DataFrame) -> str:
             "n/a" if pd.isna(row["traces"]) else f"{row['traces']:,}",
             _known(row["hours"], "{:,.1f}"),
             _known(row["dollars"], "{:,.2f}"),
-            row["reason"] or "",
+            "" if pd.isna(row["reason"]) else str(row["reason"]),
         )
         for row in table.to_dict("records")
     ]

@@ -26,10 +26,17 @@ NOT_RUN_HERE = {
     "tracejury gaia2 fetch": "loads from the hub",
     "tracejury gaia2 setup": "installs 750 MB",
     "tracejury gaia2 proof": "needs the environment that gaia2 setup makes",
+    "tracejury move --to postgresql": "needs a PostgreSQL server",
+    "tracejury plan --judge-model checks": "needs a pilot of several labelled traces: the tests of planning run it",
     "tracejury demo": "fills a workspace with every sample: the test of the wheel runs it",
 }
 """Beginnings of commands, each with the reason."""
-PLACEHOLDERS = {"0a1b2c3d": TRACES[0][:8], "http://127.0.0.1:11434/v1": "{provider}"}
+PLACEHOLDERS = {
+    "0a1b2c3d": TRACES[0][:8],
+    "http://127.0.0.1:11434/v1": "{provider}",
+    "s3://team/agents": "corpus",
+    " --engine dask --scheduler tcp://scheduler:8786": "",
+}
 """What a reader puts their own in for. The model gpt-4.1 is asked at the scripted provider, as OPENAI_BASE_URL says."""
 
 
@@ -71,7 +78,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir(parents=True)
         for trace in TRACES:
             shutil.copy(DATA / source / f"{trace}.json", folder / name)
-    for words in (f"ingest {folder}/traces", "judge", f"labels import {folder}/labels --as trail --annotator ada"):
+    for words in (
+        f"ingest {folder}/traces",
+        "judge",
+        f"labels import {folder}/labels --as trail --annotator ada",
+        "match",
+    ):
         done = CliRunner().invoke(main, [*words.split(), "--home", str(folder / ".tracejury")])
         assert done.exit_code == 0, done.output
     for words in (f"build {folder}/traces --out {folder}/agents", f"check {folder}/agents",

@@ -45,6 +45,10 @@ ARGUMENTS: dict[str, list[str]] = {
     "token": [],
     "verify": [],
     "doctor": [],
+    "plan": ["--judge-model", "careful-judge", "--width", "10"],
+    "corpus build": [str(TRACE), "--out", "{out}/corpus"],
+    "corpus check": ["{out}/corpus"],
+    "corpus summary": ["{out}/corpus"],
     "gaia2 setup": ["--check"],
     "gaia2 run": ["samples", "--dry-run", "--oracle", "--no-judge"],
     "gaia2 fetch": [],
@@ -65,6 +69,9 @@ NO_WORKSPACE = (
     "map suggest",
     "rubric check",
     "doctor",
+    "corpus build",
+    "corpus check",
+    "corpus summary",
 )
 """Commands that end before they open a workspace, or need none."""
 
