@@ -12,6 +12,7 @@ from typing import Final, Literal
 import pandas as pd
 
 from tracejury.judging.agreement import (
+    calibration,
     ceiling,
     compare,
     errors,
@@ -20,6 +21,7 @@ from tracejury.judging.agreement import (
     juries,
     majority,
     matchers,
+    over_time,
     prevalence,
     raters,
     rationale,
@@ -47,6 +49,7 @@ InputName = Literal[
     "votes",
     "jury_votes",
     "unit_labels",
+    "periods",
     "other_error_pairs",
     "other_score_pairs",
     "trail_gold",
@@ -69,6 +72,7 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "votes": majority.VOTES,
     "jury_votes": juries.JURY_VOTES,
     "unit_labels": ("dimension", "unit", "judge_label", "reference_label"),
+    "periods": over_time.PERIODS,
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
     "trail_gold": ("trace_id", "category", "location"),
@@ -103,6 +107,7 @@ class Inputs:
     votes: pd.DataFrame | None = None
     jury_votes: pd.DataFrame | None = None
     unit_labels: pd.DataFrame | None = None
+    periods: pd.DataFrame | None = None
     other_error_pairs: pd.DataFrame | None = None
     other_score_pairs: pd.DataFrame | None = None
     trail_gold: pd.DataFrame | None = None
@@ -652,6 +657,32 @@ TABLES: Final[tuple[Table, ...]] = (
         build=_rationales,
         interval="Student's t by trace on Fisher's z",
         why=reasons.already,
+    ),
+    Table(
+        name="recall_by_period",
+        title="Recall by guideline version and by week of labelling, with a test of drift",
+        needs=("error_pairs", "periods"),
+        build=lambda inputs: over_time.recall_by_period(
+            inputs.frame("error_pairs"),
+            inputs.frame("periods"),
+            draws=inputs.draws,
+            seed=inputs.seed,
+            method=inputs.method,
+        ),
+        why=lambda row, name: (
+            "fewer than two periods" if name == "drift_p" else "no error that was answered and matched"
+        ),
+        unbounded=("drift_p",),
+    ),
+    Table(
+        name="score_calibration",
+        title="Calibration: mean reference score where the judge gave each score",
+        needs=_SCORES,
+        build=lambda inputs: calibration.calibration_table(inputs.frame("score_pairs")),
+        why=reasons.always("no units"),
+        unbounded=("gap",),
+        interval="Student's t",
+        digits=3,
     ),
     Table(
         name="corpus_rates",

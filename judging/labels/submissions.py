@@ -11,12 +11,14 @@ from tracejury.judging.store import tables
 
 
 def submissions(connection: Connection, *conditions: ColumnElement[bool]) -> pd.DataFrame:
-    """annotator, trace_id, guideline_version, blind of reviews whose newest word is "submitted", first occasions only.
+    """annotator, trace_id, guideline_version, created_at, blind of reviews whose newest word is "submitted".
+
+    First occasions only.
 
     `blind`: their author had not seen what judges or others say of the trace. `conditions` as `newest` takes them.
     """
     table = tables.review
-    columns = ("annotator", "trace_id", "guideline_version")
+    columns = ("annotator", "trace_id", "guideline_version", "created_at")
     query = (
         select(*(table.c[name] for name in columns))
         .where(

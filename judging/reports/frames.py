@@ -45,6 +45,8 @@ class Frames:
     """trace_id, dimension, judge_model, split of every cell that was answered, findings or not."""
     repeats: pd.DataFrame
     unit_labels: pd.DataFrame
+    periods: pd.DataFrame
+    """trace_id, by (guideline, week), period: under which version and in which ISO week its labels were submitted."""
     trail_gold: pd.DataFrame
     trail_predictions: pd.DataFrame
     trail_traces: pd.DataFrame
@@ -158,6 +160,10 @@ class LazyFrames:
         labels = arm_frames.unit_labels(cells, self.columns.findings, truth.errors, truth.reviewed)
         chances = self.columns.chances
         return labels if chances is None else labels.assign(inclusion=labels["unit"].map(chances).astype("float64"))
+
+    @cached_property
+    def periods(self) -> pd.DataFrame:
+        return _periods(self._truth.people.merge(self.columns.submitted, on=["annotator", "trace_id"]))
 
     @cached_property
     def incomplete(self) -> pd.DataFrame:
@@ -365,6 +371,15 @@ def _has(errors: pd.DataFrame) -> pd.DataFrame:
         index=errors.index,
         dtype=bool,
     )
+
+
+def _periods(reviews: pd.DataFrame) -> pd.DataFrame:
+    """The periods of each trace by its newest review; a review without a guideline is of the version `none`."""
+    newest = reviews.sort_values("created_at", kind="stable").drop_duplicates("trace_id", keep="last")
+    when = pd.to_datetime(newest["created_at"].astype("Int64"), unit="us", utc=True).dt.strftime("%G-W%V")
+    each = {"guideline": newest["guideline_version"].fillna("none"), "week": when}
+    parts = [newest[["trace_id"]].assign(by=by, period=period.astype(str)) for by, period in each.items()]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _incomplete(errors: pd.DataFrame) -> pd.DataFrame:
