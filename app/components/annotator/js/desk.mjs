@@ -1212,7 +1212,7 @@ function dueText(due) {
 
 /** Whether any dialog of the page is open, ours or Streamlit's: then no key is a command. */
 function isDialogOpen() {
-  return document.querySelector('dialog[open], [role="dialog"], [role="alertdialog"], [aria-modal="true"]') !== null;
+  return document.querySelector('dialog[open], [role="dialog"], [role="alertdialog"]:not([aria-modal="false"]), [aria-modal="true"]') !== null;
 }
 
 function clockText(at) {
