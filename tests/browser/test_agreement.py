@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -66,7 +67,7 @@ def test_a_click_on_an_error_of_the_strip_opens_it_under_the_judge_of_its_row(pa
     assert f"dimension={dimension}" in page.url
     chosen = page.locator('.tjc-row[aria-selected="true"]')
     expect(chosen).to_contain_text("localized")
-    expect(chosen).to_contain_text(f"Finding {dimension}")
+    expect(chosen).to_contain_text(re.compile(rf"Finding S\d+ {dimension}"))
 
 
 def test_a_click_beside_a_small_mark_opens_the_nearest(page: Page, sample_server: str) -> None:

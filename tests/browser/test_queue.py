@@ -150,3 +150,7 @@ def test_previous_goes_back_to_what_was_submitted_and_a_new_guideline_comes_firs
     page.wait_for_selector(f'.tj-desk[data-ready="{first}"]')
     page.locator('[data-tj="next"]').click()
     page.wait_for_selector(f'.tj-desk[data-ready="{next_one}"]')
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("Submit or skip this trace to get the next one.")).to_be_visible()
+    page.keyboard.press("j")  # a notice that passes by takes no key
+    expect(page.locator(".tj-desk")).to_have_attribute("data-current", "S2")
