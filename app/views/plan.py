@@ -50,7 +50,7 @@ def pilot_card(filters: Filters) -> WorkspacePilot | None:
         with st.container(horizontal=True):
             first = str(st.selectbox("Judge model", [*names, ASSUMED], key="plan-judge", width=280))
             others = [ALONE, *(name for name in names if name != first)]
-            other = str(st.selectbox("Less", others, key="plan-other", width=280, disabled=first == ASSUMED))
+            other = str(st.selectbox("Compared with", others, key="plan-other", width=280, disabled=first == ASSUMED))
         if first == ASSUMED:
             return None
         chosen = (first,) if other == ALONE else (first, other)
