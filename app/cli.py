@@ -398,7 +398,7 @@ def corpus_summary(url: str, by: str | None, as_json: bool) -> None:
     help="stratum: each agent with and without findings; disagreement: half where checks and status disagree.",
 )
 @click.option(
-    "--into", "home", type=click.Path(file_okay=False, path_type=Path), default=None, help="Workspace folder."
+    "--into", "--home", "home", type=click.Path(file_okay=False, path_type=Path), default=None, help="Workspace folder."
 )
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--map", "maps", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import errors, frames
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Kind
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method
+from tracejury.judging.agreement.intervals import DRAWS, Floats
 
 ANY: Final = "any"
 """Stands for no dimension: every error of one person, and whether the other reported it at all."""
@@ -55,9 +55,7 @@ def checked_person_pairs(person_pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs
 
 
-def error_ceiling(
-    person_pairs: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> pd.DataFrame:
+def error_ceiling(person_pairs: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """Precision to accuracy between people, defined as for a judge: the most that a judge can be asked to reach.
 
     Each person in turn is the reference and each other stands as the judge of every dimension, with the errors they
@@ -74,7 +72,7 @@ def error_ceiling(
     pairs = checked_person_pairs(person_pairs)
     columns = ceiling_columns()
     parts = [
-        _split_rows(pairs[pairs["split"] == split], draws, seed, method).assign(split=split)
+        _split_rows(pairs[pairs["split"] == split], draws).assign(split=split)
         for split in frames.in_order(pairs["split"], ("dev", "test"))
     ]
     table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
@@ -97,7 +95,7 @@ def ceiling_columns() -> dict[str, str]:
     return {**KEYS, **dict.fromkeys(("value", "low", "high"), "float64"), **counts, "reason": "object"}
 
 
-def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> pd.DataFrame:
+def _split_rows(pairs: pd.DataFrame, draws: int) -> pd.DataFrame:
     dimensions = frames.in_order(pairs["dimension"], frames.DIMENSION_ORDER)
     traces = tuple(sorted(set(pairs["trace_id"])))
     share = 1 / (pairs["reviewers"] * (pairs["reviewers"] - 1)).to_numpy()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import errors, frames, scores
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Kind
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Bootstrap, Floats, Method, cluster_bootstrap
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Bootstrap, Floats, cluster_bootstrap
 from tracejury.judging.agreement.scores import POINTS, SCORE_METRICS
 
 ENOUGH_TRACES: Final = 6
@@ -120,9 +120,7 @@ def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
     return found.merge(about, on=keys).assign(dimension=SUITES, relevant=True, state="scored")
 
 
-def compare_errors(
-    left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> pd.DataFrame:
+def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:
     """Differences of precision to accuracy of two sets of error pairs, paired by judge and error.
 
     Both sides are `error_pairs`; only errors scored on both count. One row per judge, impact, kind and rate:
@@ -154,7 +152,7 @@ def compare_errors(
         return np.where(blank, np.nan, difference)
 
     boot = cluster_bootstrap(joined, statistic, draws=draws, seed=seed)
-    low, high = _bounds(boot, method, np.repeat(_same(both), len(errors.RATES)))
+    low, high = _bounds(boot, np.repeat(_same(both), len(errors.RATES)))
     values = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
     counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
     index = pd.MultiIndex.from_product(
@@ -227,9 +225,7 @@ def error_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return table[(level["left"] != level["right"]).to_numpy()].reset_index(drop=True).astype(columns)
 
 
-def compare_scores(
-    left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> pd.DataFrame:
+def compare_scores(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:
     """Differences of every score metric of two sets of score pairs, paired by judge and trace.
 
     Both sides are `score_pairs`, each with its own human scores; only traces scored on both count. One row per
@@ -244,7 +240,7 @@ def compare_scores(
         "significant": "bool",
     }
     parts = [
-        _score_differences(both[both["dimension"] == dimension], draws, seed, method).assign(dimension=dimension)
+        _score_differences(both[both["dimension"] == dimension], draws, seed).assign(dimension=dimension)
         for dimension in frames.in_order(both["dimension"], frames.DIMENSION_ORDER)
     ]
     if not parts:
@@ -270,9 +266,9 @@ def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return table.assign(change=table["right"] - table["left"]).reset_index(drop=True)
 
 
-def _bounds(boot: Bootstrap, method: Method, same: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _bounds(boot: Bootstrap, same: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Bounds of the differences: [0, 0] where the two sides are the `same`, NaN where traces differ all alike."""
-    low, high = boot.interval(method)
+    low, high = boot.interval()
     same = same & boot.flat & (boot.estimate == 0)
     return np.where(same, 0.0, low), np.where(same, 0.0, high)
 
@@ -334,7 +330,7 @@ def _paired_scores(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return sides[0].merge(sides[1], on=key, suffixes=("_left", "_right"))
 
 
-def _score_differences(mine: pd.DataFrame, draws: int, seed: int, method: Method) -> pd.DataFrame:
+def _score_differences(mine: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
     size = POINTS * POINTS
     cells = np.zeros((len(mine), 2 * size))
     for s, side in enumerate(("left", "right")):
@@ -351,7 +347,7 @@ def _score_differences(mine: pd.DataFrame, draws: int, seed: int, method: Method
 
     values = both_sides(cells.sum(axis=0))
     boot = cluster_bootstrap(cells, statistic, draws=draws, seed=seed)
-    low, high = _bounds(boot, method, (cells[:, :size] == cells[:, size:]).all())
+    low, high = _bounds(boot, (cells[:, :size] == cells[:, size:]).all())
     return pd.DataFrame(
         {
             "metric": [metric.name for metric in SCORE_METRICS],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Reason
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Missing
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, divide, share_bounds
+from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, share_bounds
 
 Rate = Literal["precision", "recall", "f1", "f2", "accuracy"]
 RATES: Final[tuple[Rate, ...]] = ("precision", "recall", "f1", "f2", "accuracy")
@@ -205,8 +205,6 @@ def error_table(
     *,
     missing: Missing = "drop",
     draws: int = DRAWS,
-    seed: int = SEED,
-    method: Method = "percentile",
 ) -> pd.DataFrame:
     """The core table of caught and localized: one row per judge_model, dimension, impact, split and kind.
 
@@ -310,8 +308,6 @@ def suite_coverage(
     *,
     missing: Missing = "drop",
     draws: int = DRAWS,
-    seed: int = SEED,
-    method: Method = "percentile",
 ) -> pd.DataFrame:
     """Share of all human errors that any judge of a judge model caught or localized (Tables 2 and 5).
 

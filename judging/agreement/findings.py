@@ -8,7 +8,7 @@ import pandas as pd
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.errors import NOT_MATCHED
 from tracejury.judging.agreement.figure import Reason
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, divide, mean_bounds, share_bounds
+from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, mean_bounds, share_bounds
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
 VERDICTS: Final = ("valid new error", "false alarm", "duplicate")
@@ -50,8 +50,6 @@ def finding_table(
     judged: pd.DataFrame | None = None,
     *,
     draws: int = DRAWS,
-    seed: int = SEED,
-    method: Method = "percentile",
 ) -> pd.DataFrame:
     """Findings by judge: how many match no human error, what people say of those, which citations are invalid.
 

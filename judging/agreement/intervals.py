@@ -8,7 +8,6 @@ matrix of sums gives all resamples of all figures. Clusters with the same sums a
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Statistic = Callable[[Floats], Floats]
 """Sums of shape (..., C) to figures of shape (..., K), NaN where undefined."""
-Method = Literal["percentile", "bca"]
 
 DRAWS = 2_000
 SEED = 20_261_127
@@ -31,7 +29,7 @@ class Bootstrap:
     """Resampled figures: `estimate` (K,), `samples` (K, draws) with NaN where a resample is undefined.
 
     `left_out` (P, K) are the figures without one cluster of each pattern, `multiplicity` (P,) how many
-    clusters show the pattern; both feed the jackknife and BCa.
+    clusters show the pattern; both feed the jackknife.
     """
 
     estimate: Floats
@@ -58,18 +56,15 @@ class Bootstrap:
         """The samples of each figure in ascending order, NaN last (K, draws)."""
         return np.sort(self.samples, axis=-1)
 
-    def interval(self, method: Method = "percentile", level: float = LEVEL) -> tuple[Floats, Floats]:
+    def interval(self, level: float = LEVEL) -> tuple[Floats, Floats]:
         """Bounds (K,) and (K,): NaN where the estimate or every resample is undefined, or none was drawn.
 
         NaN too where all resamples are equal (one cluster, or perfect agreement): resampling then says nothing of how
         far the figure may be off, and bounds without width would say that it is certain.
-        Percentile: Efron 1979. BCa: Efron 1987, acceleration from the jackknife over clusters; falls back to
-        the percentile bounds where the acceleration does not exist (no variation, or an undefined leave-out).
+        Source: the percentile interval of Efron 1979.
         """
         tails = np.array([(1 - level) / 2, (1 + level) / 2])
         shares = np.broadcast_to(tails, (len(self.estimate), 2))
-        if method == "bca":
-            shares = _bca_shares(self, tails)
         bounds = _quantiles(self.sorted_samples, shares, self.undefined)
         bounds[np.isnan(self.estimate) | self.flat] = np.nan
         return bounds[:, 0], bounds[:, 1]
@@ -351,21 +346,3 @@ def _quantiles(ordered: Floats, shares: Floats, undefined: Ints) -> Floats:
     out = at_below + (place - below) * (at_above - at_below)
     out[defined == 0] = np.nan
     return np.asarray(out, dtype=np.float64)
-
-
-def _bca_shares(boot: Bootstrap, tails: Floats) -> Floats:
-    from scipy.special import ndtr, ndtri
-
-    defined = boot.samples.shape[-1] - boot.undefined
-    estimate = boot.estimate[:, None]
-    below = (boot.samples < estimate).sum(axis=-1) + 0.5 * (boot.samples == estimate).sum(axis=-1)
-    bias = ndtri(divide(below, defined))[:, None]
-    weights = boot.multiplicity[:, None] / max(int(boot.multiplicity.sum()), 1)
-    distance = (weights * boot.left_out).sum(axis=0) - boot.left_out
-    clusters = float(boot.multiplicity.sum())
-    cubes = clusters * (weights * distance**3).sum(axis=0)
-    squares = clusters * (weights * distance**2).sum(axis=0)
-    acceleration = divide(cubes, 6 * squares**1.5)[:, None]
-    shifted = bias + ndtri(tails)
-    shares = ndtr(bias + shifted / (1 - acceleration * shifted))
-    return np.where(np.isfinite(shares) & np.isfinite(bias), shares, tails)

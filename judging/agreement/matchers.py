@@ -10,7 +10,7 @@ import pandas as pd
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Reason, present
 from tracejury.judging.agreement.findings import VERDICTS
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, divide, fisher_bounds, share_bounds
+from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, fisher_bounds, share_bounds
 from tracejury.judging.agreement.raters import by_cluster
 from tracejury.judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
 from tracejury.judging.agreement.scores import exact_share, gwet, kappa
@@ -23,9 +23,7 @@ ALL: Final = "all"
 _FIGURES: Final = ("agreement", "kappa", "ac1", "alpha")
 
 
-def matcher_agreement(
-    match_decisions: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> pd.DataFrame:
+def matcher_agreement(match_decisions: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """Every two people who decided the same pairs: how often, and beyond chance.
 
     `match_decisions`, one row per (label_id, finding_id, matcher): trace_id, status (`confirmed` or `rejected`). One
@@ -51,9 +49,7 @@ def matcher_columns() -> dict[str, str]:
     return _columns("matcher", ("both_confirmed", "only_a", "only_b", "both_rejected"))
 
 
-def reviewer_agreement(
-    finding_decisions: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> pd.DataFrame:
+def reviewer_agreement(finding_decisions: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """Every two people who gave a verdict on the same unmatched findings: how often the same one, and beyond chance.
 
     `finding_decisions`, one row per (finding_id, reviewer): trace_id, verdict (`valid new error`, `false alarm` or

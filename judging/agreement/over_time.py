@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import compare, errors, frames
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Ints, Method, cluster_bootstrap, divide
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Ints, cluster_bootstrap, divide
 
 PERIODS: Final = ("trace_id", "by", "period")
 """Columns of the periods of a trace: `by` is guideline or week, `period` its version or ISO week."""
@@ -19,7 +19,6 @@ def recall_by_period(
     *,
     draws: int = DRAWS,
     seed: int = SEED,
-    method: Method = "percentile",
 ) -> pd.DataFrame:
     """Share of reference errors that any judge of a judge model caught, by the period in which a trace was labelled.
 
@@ -35,7 +34,7 @@ def recall_by_period(
     made = [
         row
         for (judge_model, by), part in rows.groupby(["judge_model", "by"], sort=True)
-        for row in _period_rows(str(judge_model), str(by), part, draws, seed, method)
+        for row in _period_rows(str(judge_model), str(by), part, draws, seed)
     ]
     columns = period_columns()
     return pd.DataFrame(made, columns=list(columns)).astype(columns) if made else frames.empty(columns)
@@ -70,9 +69,7 @@ def _between(sizes: Floats, hits: Floats, periods: NDArray[np.integer], groups: 
     return float(np.nansum(n * (divide(k, n) - whole) ** 2))
 
 
-def _period_rows(
-    judge_model: str, by: str, part: pd.DataFrame, draws: int, seed: int, method: Method
-) -> list[dict[str, object]]:
+def _period_rows(judge_model: str, by: str, part: pd.DataFrame, draws: int, seed: int) -> list[dict[str, object]]:
     known = part[part["caught"].notna()].astype({"caught": "float64"})
     by_trace = known.groupby(["period", "trace_id"], sort=True)["caught"].agg(["size", "sum"]).astype("float64")
     codes, _ = pd.factorize(by_trace.index.get_level_values("period"))
@@ -83,7 +80,7 @@ def _period_rows(
     for name in sorted(part["period"].unique()):
         own = sums[by_trace.index.get_level_values("period") == name]
         boot = cluster_bootstrap(own, _rate, draws=draws, seed=seed)
-        low, high = boot.interval(method)
+        low, high = boot.interval()
         rows.append(
             {
                 "judge_model": judge_model,

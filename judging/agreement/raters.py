@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Reason, present
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, distinct_rows
+from tracejury.judging.agreement.intervals import DRAWS, Floats, distinct_rows
 from tracejury.judging.agreement.reliability import (
     Matrix,
     alpha_with_interval,
@@ -58,9 +58,7 @@ FALSE_DISCOVERY: Final = 0.05
 ENOUGH_UNITS: Final = 30
 
 
-def pairwise_table(
-    ratings: pd.DataFrame, *, draws: int = 0, seed: int = SEED, method: Method = "percentile"
-) -> pd.DataFrame:
+def pairwise_table(ratings: pd.DataFrame, *, draws: int = 0) -> pd.DataFrame:
     """Every pair of raters (people, runs, judges as raters) on the units that both rated.
 
     `ratings`: unit, rater, value on 0..3; optional dimension, judge_model, split, state. One row per judge_model,
@@ -103,9 +101,7 @@ def ceiling_columns() -> dict[str, str]:
     return {**KEYS, **dict.fromkeys(("raters", "n"), "int64"), **dict.fromkeys(figures, "float64"), "reason": "object"}
 
 
-def human_ceiling(
-    ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> pd.DataFrame:
+def human_ceiling(ratings: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """The judge's figures between people, on the units that two people or more rated: what a judge can reach.
 
     `ratings` of people only, on 0..3: unit, rater, value; optional judge (the dimension), judge_model, split, state.
@@ -164,9 +160,7 @@ def symmetric_tables(matrix: Floats) -> Floats:
     return np.asarray((ordered / (rated * (rated - 1))[:, None, None]).reshape(len(rated), POINTS * POINTS))
 
 
-def self_consistency(
-    repeats: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> pd.DataFrame:
+def self_consistency(repeats: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """How far people agree with themselves on hidden repeats of the same unit.
 
     `repeats`: rater, unit, first, second on 0..3 (missing: skipped); optional judge (the dimension). One row per

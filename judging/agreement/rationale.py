@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Figure, present
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, divide, fisher_bounds
+from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, fisher_bounds
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -102,9 +102,7 @@ def trace_consistency(rationales: pd.DataFrame, vectoriser: Vectoriser | None = 
     return pd.concat(parts, ignore_index=True).astype(columns) if parts else frames.empty(columns)
 
 
-def consistency_index(
-    cosines: Floats, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> Figure:
+def consistency_index(cosines: Floats, *, draws: int = DRAWS) -> Figure:
     """Semantic Consistency Index: the mean over traces of `trace_consistency`.
 
     Source: METRICS.md, reliability. Shapes: cosines (traces,), NaN where a trace has fewer than two rationales.
@@ -130,15 +128,13 @@ def rationale_table(
     by_trace: pd.DataFrame,
     *,
     draws: int = DRAWS,
-    seed: int = SEED,
-    method: Method = "percentile",
 ) -> pd.DataFrame:
     """The Semantic Consistency Index of each judge from `trace_consistency`: judge_model, dimension, split, n (traces),
     sci with bounds, vectoriser.
     """
     rows: list[dict[str, object]] = []
     for (judge_model, dimension, split), part in by_trace.groupby(list(KEYS), sort=False):
-        figure = consistency_index(part["cosine"].to_numpy(), draws=draws, seed=seed, method=method)
+        figure = consistency_index(part["cosine"].to_numpy(), draws=draws)
         rows.append(
             {
                 "judge_model": judge_model,

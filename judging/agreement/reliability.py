@@ -20,7 +20,6 @@ from tracejury.judging.agreement.intervals import (
     Bootstrap,
     Floats,
     Ints,
-    Method,
     cluster_bootstrap,
     distinct_rows,
     divide,
@@ -347,9 +346,7 @@ def reliability_columns() -> dict[str, str]:
     return {**KEYS, **counts, **dict.fromkeys(floats, "float64"), "reason": "object"}
 
 
-def reliability_table(
-    ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
-) -> pd.DataFrame:
+def reliability_table(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:
     """Consistency of each judge over its runs (Table 7), or of people over a dimension.
 
     `ratings`: unit, rater, value, and optionally dimension, judge_model, split, state, trace_id. One row per judge

@@ -17,10 +17,8 @@ from tracejury.judging.agreement.figure import Reason
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import (
     DRAWS,
-    SEED,
     Floats,
     Ints,
-    Method,
     divide,
     fisher_bounds,
     share_bounds,
@@ -298,8 +296,6 @@ def score_figures(
     *,
     missing: Missing = "drop",
     draws: int = DRAWS,
-    seed: int = SEED,
-    method: Method = "percentile",
 ) -> pd.DataFrame:
     """Every score metric of every judge: one row per judge_model, dimension, split and metric.
 
@@ -355,15 +351,13 @@ def score_table(
     *,
     missing: Missing = "drop",
     draws: int = DRAWS,
-    seed: int = SEED,
-    method: Method = "percentile",
 ) -> pd.DataFrame:
     """`score_figures` as one row per judge_model, dimension and split (Tables 4, 8 and 17).
 
     Columns: judge_model, dimension, split, n, traces, failed, not_applicable, missing, then each metric with its
     `_low` and `_high`. `n` counts the scored pairs. NaN where undefined.
     """
-    return wide_scores(score_figures(score_pairs, missing=missing, draws=draws, seed=seed, method=method))
+    return wide_scores(score_figures(score_pairs, missing=missing, draws=draws))
 
 
 def wide_scores(figures: pd.DataFrame) -> pd.DataFrame:

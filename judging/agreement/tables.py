@@ -31,7 +31,7 @@ from tracejury.judging.agreement import (
     trail,
 )
 from tracejury.judging.agreement.frames import Impact, Kind, Missing
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Method
+from tracejury.judging.agreement.intervals import DRAWS, SEED
 from tracejury.judging.agreement.metric import Best, Metric
 from tracejury.judging.agreement.rounding import half_up, percent
 
@@ -118,7 +118,6 @@ class Inputs:
     missing: Missing = "drop"
     draws: int = DRAWS
     seed: int = SEED
-    method: Method = "percentile"
 
     def frame(self, name: InputName) -> pd.DataFrame:
         """The input of that name, or an empty frame of its columns."""
@@ -145,9 +144,7 @@ class Inputs:
     @cached_property
     def error_rates(self) -> pd.DataFrame:
         """`errors.error_table` of the error pairs."""
-        return errors.error_table(
-            self.frame("error_pairs"), missing=self.missing, draws=self.draws, seed=self.seed, method=self.method
-        )
+        return errors.error_table(self.frame("error_pairs"), missing=self.missing, draws=self.draws)
 
     @cached_property
     def rate_figures(self) -> pd.DataFrame:
@@ -162,16 +159,12 @@ class Inputs:
     @cached_property
     def suite(self) -> pd.DataFrame:
         """`errors.suite_coverage` of the error pairs."""
-        return errors.suite_coverage(
-            self.frame("error_pairs"), missing=self.missing, draws=self.draws, seed=self.seed, method=self.method
-        )
+        return errors.suite_coverage(self.frame("error_pairs"), missing=self.missing, draws=self.draws)
 
     @cached_property
     def score_figures(self) -> pd.DataFrame:
         """`scores.score_figures` of the score pairs."""
-        return scores.score_figures(
-            self.frame("score_pairs"), missing=self.missing, draws=self.draws, seed=self.seed, method=self.method
-        )
+        return scores.score_figures(self.frame("score_pairs"), missing=self.missing, draws=self.draws)
 
     @cached_property
     def score_rates(self) -> pd.DataFrame:
@@ -182,26 +175,22 @@ class Inputs:
     def human_ceiling(self) -> pd.DataFrame:
         """`raters.human_ceiling` of the people among the ratings."""
         people = self.rated_by("annotator").assign(judge_model="people")
-        return raters.human_ceiling(people, draws=self.draws, seed=self.seed, method=self.method)
+        return raters.human_ceiling(people, draws=self.draws)
 
     @cached_property
     def error_ceiling(self) -> pd.DataFrame:
         """`ceiling.error_ceiling` of the person pairs."""
-        return ceiling.error_ceiling(self.frame("person_pairs"), draws=self.draws, seed=self.seed, method=self.method)
+        return ceiling.error_ceiling(self.frame("person_pairs"), draws=self.draws)
 
     @cached_property
     def matcher_agreement(self) -> pd.DataFrame:
         """`matchers.matcher_agreement` of what people said of matches."""
-        return matchers.matcher_agreement(
-            self.frame("match_decisions"), draws=self.draws, seed=self.seed, method=self.method
-        )
+        return matchers.matcher_agreement(self.frame("match_decisions"), draws=self.draws)
 
     @cached_property
     def reviewer_agreement(self) -> pd.DataFrame:
         """`matchers.reviewer_agreement` of what people said of unmatched findings."""
-        return matchers.reviewer_agreement(
-            self.frame("finding_decisions"), draws=self.draws, seed=self.seed, method=self.method
-        )
+        return matchers.reviewer_agreement(self.frame("finding_decisions"), draws=self.draws)
 
     @cached_property
     def error_figures(self) -> pd.DataFrame:
@@ -229,9 +218,7 @@ class Inputs:
     @cached_property
     def consistency(self) -> pd.DataFrame:
         """`reliability.reliability_table` of the ratings."""
-        return reliability.reliability_table(
-            self.rated_by("judge"), draws=self.draws, seed=self.seed, method=self.method
-        )
+        return reliability.reliability_table(self.rated_by("judge"), draws=self.draws, seed=self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,9 +329,7 @@ def _grid(inputs: Inputs) -> pd.DataFrame:
 
 
 def _rationales(inputs: Inputs) -> pd.DataFrame:
-    return rationale.rationale_table(
-        inputs.trace_rationales, draws=inputs.draws, seed=inputs.seed, method=inputs.method
-    )
+    return rationale.rationale_table(inputs.trace_rationales, draws=inputs.draws)
 
 
 def _trail(inputs: Inputs) -> pd.DataFrame:
@@ -354,19 +339,18 @@ def _trail(inputs: Inputs) -> pd.DataFrame:
         inputs.frame("trail_traces"),
         draws=inputs.draws,
         seed=inputs.seed,
-        method=inputs.method,
     )
 
 
 def _error_differences(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("error_pairs"), inputs.frame("other_error_pairs")
-    table = compare.compare_errors(left, right, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+    table = compare.compare_errors(left, right, draws=inputs.draws, seed=inputs.seed)
     return reasons.of_compared(table, draws=inputs.draws)
 
 
 def _score_differences(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("score_pairs"), inputs.frame("other_score_pairs")
-    table = compare.compare_scores(left, right, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+    table = compare.compare_scores(left, right, draws=inputs.draws, seed=inputs.seed)
     return reasons.of_compared(table, draws=inputs.draws)
 
 
@@ -532,7 +516,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Unmatched findings, finding precision, invalid citations",
         needs=("findings",),
         build=lambda inputs: findings.finding_table(
-            inputs.frame("findings"), inputs.given("judged"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
+            inputs.frame("findings"), inputs.given("judged"), draws=inputs.draws
         ),
         why=reasons.of_finding,
         interval=_BY_TRACE,
@@ -628,9 +612,7 @@ TABLES: Final[tuple[Table, ...]] = (
         name="rater_pairs",
         title="Every pair of raters",
         needs=_RATINGS,
-        build=lambda inputs: raters.pairwise_table(
-            inputs.frame("ratings"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
-        ),
+        build=lambda inputs: raters.pairwise_table(inputs.frame("ratings"), draws=inputs.draws),
         interval=_OF_PAIRS,
         why=reasons.of_score,
     ),
@@ -644,9 +626,7 @@ TABLES: Final[tuple[Table, ...]] = (
         name="self_consistency",
         title="Agreement of people with themselves on hidden repeats",
         needs=("repeats",),
-        build=lambda inputs: raters.self_consistency(
-            inputs.frame("repeats"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
-        ),
+        build=lambda inputs: raters.self_consistency(inputs.frame("repeats"), draws=inputs.draws),
         interval=_OF_PAIRS,
         why=reasons.of_score,
     ),
@@ -667,7 +647,6 @@ TABLES: Final[tuple[Table, ...]] = (
             inputs.frame("periods"),
             draws=inputs.draws,
             seed=inputs.seed,
-            method=inputs.method,
         ),
         why=lambda row, name: (
             "fewer than two periods" if name == "drift_p" else "no error that was answered and matched"

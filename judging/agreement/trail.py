@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, cluster_bootstrap, divide
 
 CATEGORIES: Final = (
     "Language-only",
@@ -178,7 +178,6 @@ def trail_table(
     *,
     draws: int = DRAWS,
     seed: int = SEED,
-    method: Method = "percentile",
 ) -> pd.DataFrame:
     """TRAIL's official measures and ours of each judge model, unreadable answers as empty and left out.
 
@@ -198,7 +197,7 @@ def trail_table(
         used = gold[gold["trace_id"].astype(str).isin(set(own["trace_id"].astype(str)))]
         for name in FAILED_ANSWERS:
             data = trail_traces(used, own_predictions, own, failures_as_zeros=name == AS_EMPTY)
-            rows.append({"judge_model": judge_model, "failures": name, **_measures(data, draws, seed, method)})
+            rows.append({"judge_model": judge_model, "failures": name, **_measures(data, draws, seed)})
     columns = trail_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
@@ -312,7 +311,7 @@ def _pair_rates(sums: Floats) -> Floats:
     return np.stack([divide(hits, said), divide(hits, wanted), divide(2 * hits, both)], axis=-1)
 
 
-def _measures(data: TrailTraces, draws: int, seed: int, method: Method) -> dict[str, float | int]:
+def _measures(data: TrailTraces, draws: int, seed: int) -> dict[str, float | int]:
     size, traces = len(CATEGORIES), len(data.location)
     sums = np.concatenate(
         [
@@ -341,7 +340,7 @@ def _measures(data: TrailTraces, draws: int, seed: int, method: Method) -> dict[
         )
 
     boot = cluster_bootstrap(sums, statistic, draws=max(draws, 1), seed=seed)
-    low, high = boot.interval(method) if draws > 0 else (np.full(len(MEASURES), np.nan),) * 2
+    low, high = boot.interval() if draws > 0 else (np.full(len(MEASURES), np.nan),) * 2
     row: dict[str, float | int] = {
         "traces": traces,
         "failed": data.failed,

@@ -81,7 +81,7 @@ def rater_pair(sources: Sources, dimension: str, first: str, second: str) -> pd.
     mine = _raters_on(sources, dimension).drop(columns="split")
     two = mine[mine["rater"].isin([first, second])]
     inputs = sources.inputs
-    return raters.pairwise_table(two, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+    return raters.pairwise_table(two, draws=inputs.draws)
 
 
 def item_marks(sources: Sources, dimension: str) -> pd.DataFrame:

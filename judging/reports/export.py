@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from tracejury.ingest import spreadsheet
 from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.intervals import LEVEL
 from tracejury.judging.agreement.majority import vote_table
 from tracejury.judging.agreement.tables import (
     COLUMNS,
@@ -246,6 +247,15 @@ def _plain(value: Any) -> Json:
     return list(value) if isinstance(value, tuple) else value
 
 
+INTERVALS: dict[str, Json] = {
+    "level": LEVEL,
+    "shares": "Wilson with the effective number of units and Student's t, clustered by trace (Korn and Graubard 1998)",
+    "coefficients and means": "Student's t on Fisher's z, infinitesimal jackknife by trace (Fisher 1921, Efron 1982)",
+    "differences, periods and TRAIL's measures": "percentiles of the bootstrap by trace (Efron 1979)",
+}
+"""How the bounds of the tables are made, for the manifest."""
+
+
 def settings_of(inputs: Inputs) -> dict[str, Json]:
     """The part of a manifest that needs no workspace."""
     return {
@@ -254,7 +264,7 @@ def settings_of(inputs: Inputs) -> dict[str, Json]:
         "libraries": {name: version(name) for name in ("numpy", "pandas", "scipy", "scikit-learn", "krippendorff")},
         "bootstrap_draws": inputs.draws,
         "seed": inputs.seed,
-        "interval": inputs.method,
+        "intervals": INTERVALS,
         "missing": inputs.missing,
         "missing_rule": MISSING_RULES[inputs.missing],
     }

@@ -194,4 +194,4 @@ def _drawn(made_from: Mapping[str, Json], table: Table) -> str:
     """How many resamples, of which kind; nothing where none are drawn for the table or it is not known."""
     if "bootstrap" not in table.interval or "bootstrap_draws" not in made_from:
         return ""
-    return f" ({made_from['interval']}, {made_from['bootstrap_draws']:,} resamples, seed {made_from['seed']})"
+    return f" ({made_from['bootstrap_draws']:,} resamples, seed {made_from['seed']})"

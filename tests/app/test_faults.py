@@ -49,6 +49,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "corpus build": [str(TRACE), "--out", "{out}/corpus"],
     "corpus check": ["{out}/corpus"],
     "corpus summary": ["{out}/corpus"],
+    "corpus sample": ["{out}/corpus"],
     "gaia2 setup": ["--check"],
     "gaia2 run": ["samples", "--dry-run", "--oracle", "--no-judge"],
     "gaia2 fetch": [],

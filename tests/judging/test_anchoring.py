@@ -143,8 +143,8 @@ class TestAnchoring:
         assert scores.set_index("dimension")["nearer"].to_dict() == {"LC": None, "TC": True}
         assert errors.set_index("label_id")["from_judge"].to_dict() == {"copied": True, "own": False}
 
-    def test_the_mean_change_is_bounded_by_resampling_traces(self, space: Workspace) -> None:
-        # one trace changes TC by -2 and LC by 1, the other TC by -1: drawn with replacement they give -1/2, -2/3, -1
+    def test_the_mean_change_is_bounded_by_trace(self, space: Workspace) -> None:
+        # one trace changes TC by -2 and LC by 1, the other TC by -1
         for number, blind, revealed in ((0, {"TC": 3, "LC": 2}, {"TC": 1, "LC": 3}), (1, {"TC": 3}, {"TC": 2})):
             submit(space, "ada", trace_id(number), scores=blind)
             send(space, "ada", trace_id(number), op("reveal"))
@@ -153,7 +153,8 @@ class TestAnchoring:
         with read_transaction(space.engine) as connection:
             (row,) = anchoring(connection).to_dict("records")
         assert row["mean_change"] == pytest.approx(-2 / 3)
-        assert (row["mean_change_low"], row["mean_change_high"]) == (-1, -0.5)
+        assert -3 <= row["mean_change_low"] < -1, "two traces tell little: the bounds leave both their means behind"
+        assert -0.5 < row["mean_change_high"] <= 3
 
     @pytest.mark.parametrize("column", REPORT_COLUMNS)
     def test_behind_each_number_of_the_report_stand_as_many_rows(self, space: Workspace, column: str) -> None:

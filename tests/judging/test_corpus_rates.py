@@ -156,7 +156,11 @@ def test_a_reviewed_sample_gives_the_corpus_rate_with_its_interval(url: str, spa
     is_weighted = rows["inclusion"].nunique() > 1
     others = traces if is_weighted else traces[~traces.isin(rows["trace_id"])]
     expected = prediction_powered(
-        y, f, others.map(is_flagged).to_numpy(float), weights=1 / rows["inclusion"].to_numpy() if is_weighted else None
+        y,
+        f,
+        others.map(is_flagged).to_numpy(float),
+        weights=1 / rows["inclusion"].to_numpy() if is_weighted else None,
+        tuning=1.0 if is_weighted else None,
     )
     assert row["rate"] == pytest.approx(expected.value)
     assert (row["rate_low"], row["rate_high"]) == pytest.approx(expected.bounds())

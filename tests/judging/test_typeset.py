@@ -8,7 +8,7 @@ from tracejury.judging.agreement.tables import TABLES, Table, tables_from_frames
 from tracejury.judging.reports.typeset import typeset
 
 MADE = {
-    "reference": "ada", "selection": {"matches": "proposed"}, "interval": "percentile", "bootstrap_draws": 2000,
+    "reference": "ada", "selection": {"matches": "proposed"}, "bootstrap_draws": 2000,
     "seed": 7, "missing": "disagree", "missing_rule": "failed judgements count as disagreement",
 }  # fmt: skip
 RATES = next(table for table in TABLES if table.name == "table_03_caught")

@@ -120,7 +120,7 @@ def test_trails_scores_correlate_as_written_and_constant_gold_is_undefined() -> 
 
 
 def test_rows_of_unknown_traces_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"predicted has 1 traces .* 'zz'"):
+    with pytest.raises(ValueError, match=r"predicted names traces that `traces` lacks \(1 in all\), the first is 'zz'"):
         trail.trail_table(GOLD, predicted(("zz", "Goal Deviation", "s1")), TRACES)
 
 
