@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -52,6 +53,14 @@ def _migrated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         open_workspace(kept.parent).engine.dispose()  # closing the last connection empties the write-ahead log
         patch.setattr(workspace, "open_engine", opened)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _own_main_module() -> Iterator[None]:
+    """A page that is run in this process takes the place of `__main__`, which processes started later would import."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 import streamlit.config
 from argon2 import PasswordHasher
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from tests.app.workspaces import filled, now_of
@@ -18,7 +18,7 @@ from tests.app.workspaces import filled, now_of
 from tracejury.app import session
 from tracejury.app.config import config
 from tracejury.app.pages import ACCOUNT, PAGES
-from tracejury.ingest.store import read_transaction
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace, people, tables
 from tracejury.judging.store.revisions import Revision
 
@@ -80,6 +80,8 @@ def shown(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worksp
     yield space
     config.cache_clear()
     session.workspace.clear()  # type: ignore[attr-defined]
+    with write_transaction(space.engine) as connection:
+        connection.execute(delete(tables.seen))  # looking is recorded; what is copied from here begins blind
     assert state_of(space) == before, "a test that only looks has written"
 
 

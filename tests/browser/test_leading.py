@@ -59,6 +59,11 @@ def seen_of(space: Workspace, who: str, trace_id: str) -> set[str]:
         return {one.what for one in sightings(connection, annotator=who, trace_id=trace_id)}
 
 
+def blind_required(space: Workspace) -> bool:
+    with read_transaction(space.engine) as connection:
+        return is_blind_required(connection)
+
+
 def test_what_compare_and_adjudicate_show_is_recorded_as_seen(
     profile: BrowserContext, address: str, space: Workspace
 ) -> None:
@@ -76,10 +81,10 @@ def test_the_switch_that_requires_blind_labels_closes_compare_until_one_has_subm
 ) -> None:
     page = person_page(profile, address, "root", "/admin")
     page.get_by_text("Require blind labels").click()
+    while not blind_required(space):  # the server answers a click when it can
+        page.wait_for_timeout(100)
     page.reload()
     expect(page.get_by_role("switch", name="Require blind labels")).to_be_checked()
-    with read_transaction(space.engine) as connection:
-        assert is_blind_required(connection)
     forget(profile)
     page = person_page(profile, address, "judy", "/compare?trace=t0&person=ada&judge_model=checks")
     expect(page.get_by_text("Your labels of this trace must be blind.")).to_be_visible()
