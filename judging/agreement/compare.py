@@ -115,9 +115,9 @@ def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
     known = pairs.merge(unknown, on=keys, how="left", indicator="of")
     known = known[(known["state"] == "scored") & (known["of"] == "left_only")]  # perhaps caught by the other judge
     flags = known.drop(columns="of").astype({"caught": bool, "localized": bool})
-    found = flags.groupby(keys, sort=False)[["caught", "localized"]].any().reset_index()
+    by_error = flags.groupby(keys, sort=False)[["caught", "localized"]].any().reset_index()
     about = flags.drop_duplicates(keys)[[*keys, "impact", "split"]]
-    return found.merge(about, on=keys).assign(dimension=SUITES, relevant=True, state="scored")
+    return by_error.merge(about, on=keys).assign(dimension=SUITES, relevant=True, state="scored")
 
 
 def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:

@@ -31,20 +31,20 @@ def outcome_of(votes: int, people: int) -> Outcome:
     return "tied" if 2 * votes == people else "minority"
 
 
-def majority_scores(said: pd.DataFrame) -> pd.DataFrame:
+def majority_scores(person_scores: pd.DataFrame) -> pd.DataFrame:
     """The score that more than half of those who scored a dimension of a trace gave.
 
-    `said`, one row per (trace_id, dimension, annotator): value, not_applicable (an answer like any score). One row
-    per trace and dimension: people (who answered), votes (for the answer most gave), outcome, value and
+    `person_scores`, one row per (trace_id, dimension, annotator): value, not_applicable (an answer like any score). One
+    row per trace and dimension: people (who answered), votes (for the answer most gave), outcome, value and
     not_applicable. Without a majority (`tied`: half of them said it; `minority`: fewer did; `one person`: nobody else
     answered) the value is NaN: neither a mean nor a random choice stands in for what people did not agree on.
     Source: absolute majority, so an ordinal scale needs no rule for ties; compare Artstein and Poesio 2008.
     Edge: the person who alone answered is no majority. Raises ValueError for absent columns and doubled rows.
     """
-    frames.require(said, "scores of people", SAID)
-    frames.require_unique(said, "scores of people", [*_KEY, "annotator"])
-    out = said["not_applicable"].astype(bool)
-    answers = said[_KEY].assign(answer=said["value"].astype("float64").where(~out, -1.0))
+    frames.require(person_scores, "scores of people", SAID)
+    frames.require_unique(person_scores, "scores of people", [*_KEY, "annotator"])
+    out = person_scores["not_applicable"].astype(bool)
+    answers = person_scores[_KEY].assign(answer=person_scores["value"].astype("float64").where(~out, -1.0))
     answers = answers[answers["answer"].notna()]
     votes = answers.groupby([*_KEY, "answer"], sort=False).size().rename("votes").reset_index()
     people = answers.groupby(_KEY, sort=False).size().rename("people").reset_index()

@@ -31,13 +31,13 @@ def recall_by_period(
     known = compare.as_one_judge(pairs)[[*keys, "caught"]].drop_duplicates(keys)
     whole = pairs[keys].drop_duplicates().merge(known, on=keys, how="left")
     rows = whole.merge(periods[list(PERIODS)].astype(str), on="trace_id")
-    made = [
+    period_rows = [
         row
         for (judge_model, by), part in rows.groupby(["judge_model", "by"], sort=True)
         for row in _period_rows(str(judge_model), str(by), part, draws, seed)
     ]
     columns = period_columns()
-    return pd.DataFrame(made, columns=list(columns)).astype(columns) if made else frames.empty(columns)
+    return pd.DataFrame(period_rows, columns=list(columns)).astype(columns) if period_rows else frames.empty(columns)
 
 
 def period_columns() -> dict[str, str]:

@@ -310,11 +310,11 @@ def _powered_cells(
     weights = 1 / part["inclusion"].to_numpy()[known] if is_weighted else None
     others = known | corpus if is_weighted else corpus  # unequally drawn, the others alone are not the corpus
     tuning = 1.0 if is_weighted else None  # tuned on weighted units lambda is biased, by a fifth of a standard error
-    made = prediction_powered(truth[known], judge[known], judge[others], weights=weights, tuning=tuning)
-    if made.n < POWERED_LEAST:
+    estimate = prediction_powered(truth[known], judge[known], judge[others], weights=weights, tuning=tuning)
+    if estimate.n < POWERED_LEAST:
         return {**nothing}
-    low, high = made.bounds()
-    return {"ppi": min(max(made.value, 0.0), 1.0), "ppi_low": low, "ppi_high": high, "tuning": made.tuning}
+    low, high = estimate.bounds()
+    return {"ppi": min(max(estimate.value, 0.0), 1.0), "ppi_low": low, "ppi_high": high, "tuning": estimate.tuning}
 
 
 def _jeffreys(hits: int, misses: int, rng: np.random.Generator) -> Floats:

@@ -27,14 +27,14 @@ def explained(
     """
     named = {of: name for name, of in (bounds or {}).items()}
     ends = [str(name).removesuffix("_low") for name in table.columns if str(name).endswith("_low")]
-    found = {named.get(of, of): of for of in ends if of in named or of in table.columns}
-    figures = [*dict.fromkeys([*found, *plain])]
-    empty = table[[*figures, *(f"{of}_low" for of in found.values())]].isna()
+    bounded = {named.get(of, of): of for of in ends if of in named or of in table.columns}
+    figures = [*dict.fromkeys([*bounded, *plain])]
+    empty = table[[*figures, *(f"{of}_low" for of in bounded.values())]].isna()
     gapped = empty[empty.any(axis=1)]
     rows = zip(table.loc[gapped.index].to_dict("records"), gapped.to_dict("records"), strict=True)
-    said = [_told(row, gaps, figures, found if draws else {}, why) for row, gaps in rows]
-    kept = table.drop(columns="reason", errors="ignore")
-    return kept.assign(reason=pd.Series(said, index=gapped.index, dtype="object").reindex(table.index))
+    reasons = [_told(row, gaps, figures, bounded if draws else {}, why) for row, gaps in rows]
+    plain_table = table.drop(columns="reason", errors="ignore")
+    return plain_table.assign(reason=pd.Series(reasons, index=gapped.index, dtype="object").reindex(table.index))
 
 
 def _told(
@@ -62,10 +62,10 @@ def of_long(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
     if "ceiling" in table.columns:
         gaps["ceiling: no two people to compare"] = empty["ceiling"]
         gaps[f"ceiling {INTERVAL}: {FLAT}"] = ~empty["ceiling"] & empty["ceiling_low"] & bool(draws)
-    said = table["reason"].astype(object).where(~empty["reason"], "")
+    reason = table["reason"].astype(object).where(~empty["reason"], "")
     for text, holds in gaps.items():
-        said = said.where(~holds, said.where(said == "", said + "; ") + text)
-    return table.assign(reason=said.where(said != "", None).astype(object))
+        reason = reason.where(~holds, reason.where(reason == "", reason + "; ") + text)
+    return table.assign(reason=reason.where(reason != "", None).astype(object))
 
 
 def of_grid(grid: pd.DataFrame, error_pairs: pd.DataFrame) -> pd.DataFrame:
@@ -95,9 +95,9 @@ def of_compared(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
     """`compare.compare_errors` or `compare.compare_scores` with `reason` last."""
     unknown = table[["left", "right"]].isna()
     sides = unknown.sum(axis=1).map({0: None, 1: "undefined on one side", 2: "undefined on both sides"})
-    said = sides.astype(object).where(sides.notna(), None)
+    reason = sides.astype(object).where(sides.notna(), None)
     flat = ~unknown.any(axis=1) & table["low"].isna() & bool(draws)
-    return table.assign(reason=said.where(~flat, f"{INTERVAL}: {FLAT}").astype(object))
+    return table.assign(reason=reason.where(~flat, f"{INTERVAL}: {FLAT}").astype(object))
 
 
 def of_test(row: Mapping[str, Any], name: str) -> str:

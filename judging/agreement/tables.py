@@ -121,8 +121,8 @@ class Inputs:
 
     def frame(self, name: InputName) -> pd.DataFrame:
         """The input of that name, or an empty frame of its columns."""
-        given = self.given(name)
-        return frames.empty(dict.fromkeys(COLUMNS[name], "object")) if given is None else given
+        frame = self.given(name)
+        return frames.empty(dict.fromkeys(COLUMNS[name], "object")) if frame is None else frame
 
     def given(self, name: InputName) -> pd.DataFrame | None:
         """The input of that name, None where there is none."""
@@ -257,11 +257,11 @@ def tables_from_frames(inputs: Inputs, names: Iterable[str] | None = None) -> di
     """
     if names is None:
         return {table.name: table.made(inputs) for table in TABLES if can_build(table, inputs)}
-    wanted = list(names)
-    unknown = sorted(set(wanted) - {table.name for table in TABLES})
+    chosen_names = list(names)
+    unknown = sorted(set(chosen_names) - {table.name for table in TABLES})
     if unknown:
         raise ValueError(f"no such table: {unknown!r}; known are {[table.name for table in TABLES]!r}")
-    return {table.name: table.made(inputs) for table in TABLES if table.name in wanted}
+    return {table.name: table.made(inputs) for table in TABLES if table.name in chosen_names}
 
 
 def can_build(table: Table, inputs: Inputs) -> bool:

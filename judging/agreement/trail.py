@@ -260,15 +260,15 @@ def _labels(side: pd.DataFrame, name: str, traces: set[str]) -> pd.DataFrame:
 def _trace_sums(
     gold: pd.DataFrame | None, predicted: pd.DataFrame | None
 ) -> tuple[list[int], list[int], float, float, list[int], list[int]]:
-    wanted, said = _Named.of(gold), _Named.of(predicted)
-    same = len(wanted.pairs & said.pairs)
+    reference, prediction = _Named.of(gold), _Named.of(predicted)
+    same = len(reference.pairs & prediction.pairs)
     return (
-        [int(label in wanted.categories) for label in CATEGORIES],
-        [int(label in said.categories) for label in CATEGORIES],
-        len(wanted.locations & said.locations) / max(len(wanted.locations), 1),
-        same / max(len(wanted.pairs), 1),
-        [same, len(said.pairs), len(wanted.pairs)],
-        [said.rows, wanted.rows],
+        [int(label in reference.categories) for label in CATEGORIES],
+        [int(label in prediction.categories) for label in CATEGORIES],
+        len(reference.locations & prediction.locations) / max(len(reference.locations), 1),
+        same / max(len(reference.pairs), 1),
+        [same, len(prediction.pairs), len(reference.pairs)],
+        [prediction.rows, reference.rows],
     )
 
 
@@ -298,17 +298,17 @@ def _category_sums(gold: NDArray[np.generic], predicted: NDArray[np.generic]) ->
     return (g * p).sum(axis=0), p.sum(axis=0), g.sum(axis=0)
 
 
-def _weighted_f1(hits: Floats, said: Floats, wanted: Floats) -> Floats:
+def _weighted_f1(hits: Floats, predicted_counts: Floats, reference_counts: Floats) -> Floats:
     """Sums by category (..., 21) to the weighted F1 (...), with scikit-learn's zeros."""
-    each = np.nan_to_num(divide(2 * hits, said + wanted))
-    return np.nan_to_num(divide((each * wanted).sum(axis=-1), wanted.sum(axis=-1)))
+    each = np.nan_to_num(divide(2 * hits, predicted_counts + reference_counts))
+    return np.nan_to_num(divide((each * reference_counts).sum(axis=-1), reference_counts.sum(axis=-1)))
 
 
 def _pair_rates(sums: Floats) -> Floats:
     """Matching, predicted and gold pairs (..., 3) to precision, recall, F1 (..., 3)."""
-    hits, said, wanted = sums[..., 0], sums[..., 1], sums[..., 2]
-    both = np.where(hits > 0, said + wanted, 0.0)
-    return np.stack([divide(hits, said), divide(hits, wanted), divide(2 * hits, both)], axis=-1)
+    hits, predicted_pairs, reference_pairs = sums[..., 0], sums[..., 1], sums[..., 2]
+    both = np.where(hits > 0, predicted_pairs + reference_pairs, 0.0)
+    return np.stack([divide(hits, predicted_pairs), divide(hits, reference_pairs), divide(2 * hits, both)], axis=-1)
 
 
 def _measures(data: TrailTraces, draws: int, seed: int) -> dict[str, float | int]:
@@ -326,11 +326,11 @@ def _measures(data: TrailTraces, draws: int, seed: int) -> dict[str, float | int
     )
 
     def statistic(cells: Floats) -> Floats:
-        hits, said, wanted, rest = np.split(cells, [size, 2 * size, 3 * size], axis=-1)
+        hits, predicted_counts, reference_counts, rest = np.split(cells, [size, 2 * size, 3 * size], axis=-1)
         n = rest[..., 0]
         return np.stack(
             [
-                np.where(n > 0, _weighted_f1(hits, said, wanted), np.nan),
+                np.where(n > 0, _weighted_f1(hits, predicted_counts, reference_counts), np.nan),
                 divide(rest[..., 1], n),
                 divide(rest[..., 2], n),
                 *np.moveaxis(_pair_rates(rest[..., 3:6]), -1, 0),

@@ -29,25 +29,25 @@ def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFram
     """
     reference = among(cells["trace_id"], errors["trace_id"])
     for dimension in DIMENSIONS:
-        asked = cells["dimension"] == dimension
+        of_dimension = cells["dimension"] == dimension
         with_it = errors.loc[errors["dimensions"].astype("str").str.contains(dimension, regex=False), "trace_id"]
-        reference[asked] = among(cells.loc[asked, "trace_id"], with_it)
-    said = cells["cell_key"].isin(findings["cell_key"])
+        reference[of_dimension] = among(cells.loc[of_dimension, "trace_id"], with_it)
+    has_finding = cells["cell_key"].isin(findings["cell_key"])
     answered = cells["state"].isin(ANSWERED_STATES)
     return pd.DataFrame(
         {
             "dimension": cells["dimension"],
             "judge_model": cells["judge_model"],
             "unit": cells["trace_id"],
-            "judge_label": _where(said, answered),
+            "judge_label": _where(has_finding, answered),
             "reference_label": _where(reference, among(cells["trace_id"], reviewed)),
         }
     ).reset_index(drop=True)
 
 
-def _where(said: pd.Series, known: pd.Series) -> pd.Series:
+def _where(values: pd.Series, known: pd.Series) -> pd.Series:
     """What was said, None where nothing is known."""
-    return said if known.all() else said.astype("object").where(known, None)
+    return values if known.all() else values.astype("object").where(known, None)
 
 
 def trail_gold(errors: pd.DataFrame) -> pd.DataFrame:
@@ -73,14 +73,14 @@ def trail_traces(cells: pd.DataFrame) -> pd.DataFrame:
 def jury_votes(connection: Connection, cells: pd.DataFrame) -> pd.DataFrame:
     """The votes behind each joint verdict among `cells`: members, voted, scores (different ones), tied (0 or 1)."""
     cell, member = tables.cell, tables.jury_member
-    said: dict[int, list[int | None]] = defaultdict(list)
+    scores_by_cell: dict[int, list[int | None]] = defaultdict(list)
     for key, score in connection.execute(
         select(member.c.cell_key, cell.c.score).join(cell, cell.c.cell_key == member.c.member_key)
     ):
-        said[key].append(score)
-    joint = cells[cells["cell_key"].isin(list(said))]
+        scores_by_cell[key].append(score)
+    joint = cells[cells["cell_key"].isin(list(scores_by_cell))]
     rows = [
-        (dimension, judge_model, trace_id, *_counted(said[int(key)], str(judge_model)))
+        (dimension, judge_model, trace_id, *_counted(scores_by_cell[int(key)], str(judge_model)))
         for dimension, judge_model, trace_id, key in zip(
             joint["dimension"], joint["judge_model"], joint["trace_id"], joint["cell_key"], strict=True
         )
@@ -100,18 +100,18 @@ def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFra
     `people` (annotator, trace_id): whose word counts on which trace; of several on one trace that of their majority.
     """
     columns = ["trace_id", "judge_model", "scale", "reference_score", "judge_score"]
-    asked = cells[cells["dimension"] == TRAIL_JUDGE]
-    if asked.empty:
+    own_cells = cells[cells["dimension"] == TRAIL_JUDGE]
+    if own_cells.empty:
         return pd.DataFrame(columns=columns)
     gold = _trail_scales(connection, people)
     replies = dict(
         connection.execute(
             select(tables.cell.c.cell_key, tables.cell.c.raw_reply).where(
-                tables.cell.c.cell_key.in_([int(key) for key in asked["cell_key"]])
+                tables.cell.c.cell_key.in_([int(key) for key in own_cells["cell_key"]])
             )
         ).all()
     )
-    found = [
+    rows = [
         {
             "trace_id": cell.trace_id,
             "judge_model": cell.judge_model,
@@ -119,11 +119,11 @@ def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFra
             "reference_score": value,
             "judge_score": scores.get(name),
         }
-        for cell in rows_of(asked)
+        for cell in rows_of(own_cells)
         for scores in [_scores(replies.get(cell.cell_key), cell.trace_id)]
         for name, value in gold.get(cell.trace_id, ())
     ]
-    return pd.DataFrame(found, columns=columns)
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _trail_scales(connection: Connection, people: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
@@ -141,10 +141,10 @@ def _trail_scales(connection: Connection, people: pd.DataFrame) -> dict[str, lis
     people_of = people.groupby("trace_id")["annotator"].nunique()
     several = among(rows["trace_id"], people_of.index[people_of > 1])  # of whom one alone may have given the scale
     voted = pd.concat([rows[~several], majority_scores(rows[several])]) if several.any() else rows
-    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    by_trace: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for row in rows_of(voted):
-        found[row.trace_id].append((row.dimension.removeprefix("trail."), row.value))
-    return found
+        by_trace[row.trace_id].append((row.dimension.removeprefix("trail."), row.value))
+    return by_trace
 
 
 def _scores(body: bytes | None, trace_id: str) -> dict[str, float | None]:

@@ -69,21 +69,21 @@ def read_arm(text: str) -> Arm:
         return Arm(judge_model=text)
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     parts = [(mark[1], text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)]
-    given = {
+    values_by_key = {
         key: [value for name, value in parts if name == key] for key in ("judge_model", "version", "repeat", "person")
     }
     for key in ("judge_model", "repeat", "person"):
-        if len(given[key]) > 1:
+        if len(values_by_key[key]) > 1:
             raise ValueError(f"{text!r}: {key} appears twice; a side names each once")
-    repeat = given["repeat"][0] if given["repeat"] else "0"
+    repeat = values_by_key["repeat"][0] if values_by_key["repeat"] else "0"
     if not repeat.isdecimal():
         raise ValueError(f"{text!r}: repeat is {repeat!r}, expected a number from 0")
     try:
         return Arm(
-            judge_model=next(iter(given["judge_model"]), None),
-            versions=tuple(given["version"]),
+            judge_model=next(iter(values_by_key["judge_model"]), None),
+            versions=tuple(values_by_key["version"]),
             repeat=int(repeat),
-            person=next(iter(given["person"]), None),
+            person=next(iter(values_by_key["person"]), None),
         )
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from error
@@ -105,7 +105,8 @@ def arm_pairs(connection: Connection, filters: Filters, side: Arm, known: Known 
     """
     chosen = with_person(connection, filters)
     known = known or Known(
-        frames=lambda wanted: load_frames(connection, wanted), person_pairs=lambda: person_pairs(connection, chosen)
+        frames=lambda arm_filters: load_frames(connection, arm_filters),
+        person_pairs=lambda: person_pairs(connection, chosen),
     )
     if side.person is not None:
         return _person_pairs(connection, chosen, side, known)
@@ -114,15 +115,17 @@ def arm_pairs(connection: Connection, filters: Filters, side: Arm, known: Known 
         raise ValueError(
             f"no judge is called {side.judge_model!r}; there are {', '.join(judge_models(connection)) or 'none'}"
         )
-    wanted = replace(chosen, judge_models=(), versions=versions, repeat=side.repeat)
+    arm_filters = replace(chosen, judge_models=(), versions=versions, repeat=side.repeat)
     if side.judge_model is not None and not versions:
-        wanted = replace(wanted, judge_models=(side.judge_model,))
-    found = known.frames(wanted)
-    if found.judged.empty and found.error_pairs.empty and found.score_pairs.empty:
-        raise ValueError(f"{side.name} has no answer on a trace that {found.reference} reviewed (repeat {side.repeat})")
+        arm_filters = replace(arm_filters, judge_models=(side.judge_model,))
+    arm_frames = known.frames(arm_filters)
+    if arm_frames.judged.empty and arm_frames.error_pairs.empty and arm_frames.score_pairs.empty:
+        raise ValueError(
+            f"{side.name} has no answer on a trace that {arm_frames.reference} reviewed (repeat {side.repeat})"
+        )
     return SidePairs(
-        error_pairs=found.error_pairs.assign(judge_model=side.name),
-        score_pairs=found.score_pairs.assign(judge_model=side.name),
+        error_pairs=arm_frames.error_pairs.assign(judge_model=side.name),
+        score_pairs=arm_frames.score_pairs.assign(judge_model=side.name),
     )
 
 

@@ -61,10 +61,10 @@ def disagreements(beside: pd.DataFrame) -> pd.DataFrame:
     """The runs where the benchmark and a judge disagree: succeeded with a low mean score, or failed with a high one."""
     low = (beside["verdict"] == 1) & (beside["mean_score"] <= LOW)
     high = (beside["verdict"] == 0) & (beside["mean_score"] >= HIGH)
-    found = beside[low | high].copy()
-    found["why"] = ["succeeded, low score" if one == 1 else "failed, high score" for one in found["verdict"]]
+    rows = beside[low | high].copy()
+    rows["why"] = ["succeeded, low score" if one == 1 else "failed, high score" for one in rows["verdict"]]
     columns = ["trace_id", "capability", "agent_model", "scenario", "repeat", "scorer", "why", "mean_score", "scores"]
-    return found[columns].sort_values(["why", "mean_score"], kind="stable").reset_index(drop=True)
+    return rows[columns].sort_values(["why", "mean_score"], kind="stable").reset_index(drop=True)
 
 
 def expected_and_done(trace: Trace) -> pd.DataFrame:

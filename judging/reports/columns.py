@@ -122,15 +122,15 @@ def _cells(connection: Connection) -> pd.DataFrame:
         .where(cell.c.state.in_(CELL_STATES))
         .order_by(cell.c.finished_at, cell.c.cell_key)
     )
-    found = _frame(connection, query, columns)
+    cells = _frame(connection, query, columns)
     modes = dict(connection.execute(select(version.c.judge_version, version.c.mode)).all())
     names = version_names(connection)
-    versions = found["judge_version"]  # without rows `map` makes floats
-    found["dimension"] = versions.map({key: name.dimension for key, name in names.items()}).astype("str")
+    versions = cells["judge_version"]  # without rows `map` makes floats
+    cells["dimension"] = versions.map({key: name.dimension for key, name in names.items()}).astype("str")
     judge_models = versions.map({key: name.judge_model for key, name in names.items()}).astype("str")
-    found.insert(4, "judge_model", judge_models)
-    found["reports_errors"] = found["judge_version"].map(modes) != SCORES_ONLY
-    return found.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
+    cells.insert(4, "judge_model", judge_models)
+    cells["reports_errors"] = cells["judge_version"].map(modes) != SCORES_ONLY
+    return cells.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
 
 
 def _findings(connection: Connection) -> pd.DataFrame:
@@ -148,9 +148,9 @@ def _findings(connection: Connection) -> pd.DataFrame:
         ("finding_id", "cell_key"),
     )
     whole = {"finding_id": "int64", "cell_key": "int64", "citations": "int64", "invalid_citations": "int64"}
-    found = keys.merge(counts, on="finding_id", how="left").fillna({"citations": 0, "invalid_citations": 0})
+    counted_findings = keys.merge(counts, on="finding_id", how="left").fillna({"citations": 0, "invalid_citations": 0})
     verdicts = pd.Series(finding_reviews(connection), dtype="str")
-    return found.astype(whole).assign(verdict=found["finding_id"].map(verdicts).astype("str"))
+    return counted_findings.astype(whole).assign(verdict=counted_findings["finding_id"].map(verdicts).astype("str"))
 
 
 def _predictions(connection: Connection) -> pd.DataFrame:
@@ -167,8 +167,8 @@ def _predictions(connection: Connection) -> pd.DataFrame:
         .where(finding.c.category.is_not(None))
         .order_by(finding.c.cell_key, finding.c.position, citation.c.position)
     )
-    found = _frame(connection, query, ("cell_key", "category", "location"))
-    return pd.concat([found[~found["cell_key"].isin(written["cell_key"])], written], ignore_index=True)
+    rows = _frame(connection, query, ("cell_key", "category", "location"))
+    return pd.concat([rows[~rows["cell_key"].isin(written["cell_key"])], written], ignore_index=True)
 
 
 def _written(connection: Connection) -> pd.DataFrame:
@@ -232,12 +232,12 @@ def _scores(connection: Connection, present: Set[str]) -> pd.DataFrame:
     """annotator, trace_id, dimension, value, not_applicable, phase of every current score that is given."""
     table = tables.score_label
     columns = ("annotator", "trace_id", "dimension", "value", "not_applicable", "phase")
-    given = table.c.value.is_not(None) | table.c.not_applicable.is_(True)
+    has_score = table.c.value.is_not(None) | table.c.not_applicable.is_(True)
     query = (
         select(*(table.c[name] for name in columns))
         .where(
             newest(table, ("annotator", "trace_id", "occasion", "dimension", "phase")),
-            given,
+            has_score,
             table.c.occasion == 0,
             ~table.c.dimension.startswith("trail."),
             ~table.c.dimension.contains(MARK),  # a score of a span is none of its trace
@@ -260,8 +260,8 @@ def _repeats(connection: Connection) -> pd.DataFrame:
         table.c.phase == "blind",
         table.c.dimension.in_(DIMENSIONS),
     )
-    found = _frame(connection, query, ("rater", "unit", "dimension", "occasion", "value"))
-    wide = found.pivot_table(index=["rater", "unit", "dimension"], columns="occasion", values="value", aggfunc="last")
+    rows = _frame(connection, query, ("rater", "unit", "dimension", "occasion", "value"))
+    wide = rows.pivot_table(index=["rater", "unit", "dimension"], columns="occasion", values="value", aggfunc="last")
     if not {0, 1} <= set(wide.columns):
         return pd.DataFrame(columns=["rater", "unit", "dimension", "first", "second"])
     return wide.rename(columns={0: "first", 1: "second"})[["first", "second"]].dropna().reset_index()
@@ -269,9 +269,9 @@ def _repeats(connection: Connection) -> pd.DataFrame:
 
 def _decisions(connection: Connection) -> pd.DataFrame:
     """cell_key, label_id, finding_id, status, localized of every pair that stands."""
-    made = [(d.cell_key, d.label_id, d.finding_key, d.status, d.localized) for d in decisions(connection)]
+    rows = [(d.cell_key, d.label_id, d.finding_key, d.status, d.localized) for d in decisions(connection)]
     columns = ["cell_key", "label_id", "finding_id", "status", "localized"]
-    return pd.DataFrame(made, columns=columns).astype({"cell_key": "int64", "finding_id": "int64", "localized": bool})
+    return pd.DataFrame(rows, columns=columns).astype({"cell_key": "int64", "finding_id": "int64", "localized": bool})
 
 
 def _frame(connection: Connection, query: Select[Any], columns: Sequence[str]) -> pd.DataFrame:

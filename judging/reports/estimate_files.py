@@ -56,9 +56,11 @@ class EstimateKey:
 
 @lru_cache(maxsize=512)
 def _filters_hash(filters: Filters, ignored: tuple[str, ...]) -> str:
-    kept = filters.without(ignored)
-    content = {each.name: getattr(kept, each.name) for each in fields(Filters)}
-    return _hash([_code(), content | {"split": None if kept.split is None else [*map(list, kept.split.parts)]}])
+    filters_used = filters.without(ignored)
+    content = {each.name: getattr(filters_used, each.name) for each in fields(Filters)}
+    return _hash(
+        [_code(), content | {"split": None if filters_used.split is None else [*map(list, filters_used.split.parts)]}]
+    )
 
 
 def _hash(content: object) -> str:
@@ -150,8 +152,8 @@ def _newest_first(files: Sequence[Path]) -> list[Path]:
 
 
 def _last_read_first(files: Iterator[Path]) -> list[tuple[Path, int]]:
-    found = sorted(((stat.st_atime_ns, file, stat.st_size) for file, stat in _stats(files)), reverse=True)
-    return [(file, size) for _, file, size in found]
+    by_use = sorted(((stat.st_atime_ns, file, stat.st_size) for file, stat in _stats(files)), reverse=True)
+    return [(file, size) for _, file, size in by_use]
 
 
 def _stats(files: Iterator[Path] | Sequence[Path]) -> Iterator[tuple[Path, os.stat_result]]:

@@ -64,15 +64,15 @@ class Estimator:
 
     def make(self, key: EstimateKey) -> pd.DataFrame:
         """An estimate as it is kept, else made now and kept. Raises as `estimate`."""
-        kept = self.memory.get(key.file())
-        if kept is None and self.files is not None:
-            kept = self.files.get(key)
-        if kept is None:
-            kept = build(self._sources(key.filters.unpinned(), key.revision), key.name, *key.arguments)
+        table = self.memory.get(key.file())
+        if table is None and self.files is not None:
+            table = self.files.get(key)
+        if table is None:
+            table = build(self._sources(key.filters.unpinned(), key.revision), key.name, *key.arguments)
             if self.files is not None:
-                self.files.put(key, kept)
-        self.memory = {**dict(list(self.memory.items())[1 - KEPT :]), key.file(): kept}
-        return kept
+                self.files.put(key, table)
+        self.memory = {**dict(list(self.memory.items())[1 - KEPT :]), key.file(): table}
+        return table
 
     def make_all(self, filters: Filters, names: Sequence[str]) -> Revision:
         """Make estimates of the data as it is now, all of one revision, which is given back."""
@@ -118,8 +118,8 @@ class Estimator:
         if filters not in self.sources:
             if self.files is not None:
                 self.files.prune()  # other filters, or another revision, make other files
-            made = self._sources_of(connection, filters, at)
-            self.sources = {**dict(list(self.sources.items())[1 - HELD :]), filters: made}
+            sources = self._sources_of(connection, filters, at)
+            self.sources = {**dict(list(self.sources.items())[1 - HELD :]), filters: sources}
         return self.sources[filters]
 
     def _sources_of(self, connection: Connection, filters: Filters, at: Revision) -> Sources:
@@ -146,8 +146,8 @@ class Estimator:
         same = filters.without(ESTIMATES["person_pairs"].ignores)
         key = EstimateKey(name="person_pairs", filters=same, revision=self.people)
         if key.file() not in self.memory:
-            kept = None if self.files is None else self.files.get(key)
-            self.memory[key.file()] = self._matched_people(key) if kept is None else kept
+            pairs = None if self.files is None else self.files.get(key)
+            self.memory[key.file()] = self._matched_people(key) if pairs is None else pairs
         return self.memory[key.file()]
 
     def _matched_people(self, key: EstimateKey) -> pd.DataFrame:
@@ -167,7 +167,7 @@ class Estimator:
             if revision(connection) != at:
                 raise StaleRevisionError
             known = Known(
-                frames=lambda wanted: LazyFrames(connection, columns, wanted),
+                frames=lambda arm_filters: LazyFrames(connection, columns, arm_filters),
                 person_pairs=lambda: self._pairs(filters),
             )
             return arm_pairs(connection, filters, read_arm(text), known).error_pairs

@@ -142,8 +142,8 @@ def bias_lines(sources: Sources, judge_model: str = "", dimension: str = "", spl
 
     Those of one judge stand in `score_figures`, and are missing here.
     """
-    scored, made = _scored(sources, judge_model, dimension, split), sources.inputs
-    low, high = scores.pooled_bias(scored, draws=0 if judge_model else made.draws)
+    scored, inputs = _scored(sources, judge_model, dimension, split), sources.inputs
+    low, high = scores.pooled_bias(scored, draws=0 if judge_model else inputs.draws)
     return marks.bias_lines(scored).assign(low=low, high=high)
 
 
@@ -174,16 +174,18 @@ def rows_for_errors(
     """
     pairs = errors.checked_pairs(sources.frames.error_pairs)
     known = ["scored"] if sources.inputs.missing == "drop" else ["scored", "failed"]
-    kept = pairs["state"].isin(known)
-    wanted = {"judge_model": judge_model, "split": split, "impact": "" if impact == "all" else impact}
-    for column, value in {**wanted, "dimension": "" if dimension == SUITES else dimension}.items():
-        kept &= (pairs[column] == value) | (not value)
+    is_counted = pairs["state"].isin(known)
+    values = {"judge_model": judge_model, "split": split, "impact": "" if impact == "all" else impact}
+    for column, value in {**values, "dimension": "" if dimension == SUITES else dimension}.items():
+        is_counted &= (pairs[column] == value) | (not value)
     if error_dimension:
-        kept &= pd.Series([error_dimension in said.split(",") for said in pairs["dimensions"]], index=pairs.index)
+        is_counted &= pd.Series(
+            [error_dimension in names.split(",") for names in pairs["dimensions"]], index=pairs.index
+        )
     elif dimension != SUITES:
-        kept &= _counted_by(pairs, kind, rate)
-    found = pairs.loc[kept, list(ERROR_COLUMNS)]
-    return _each_error(found) if dimension == SUITES else found
+        is_counted &= _counted_by(pairs, kind, rate)
+    rows = pairs.loc[is_counted, list(ERROR_COLUMNS)]
+    return _each_error(rows) if dimension == SUITES else rows
 
 
 ERROR_COLUMNS: Final = (
@@ -209,10 +211,10 @@ def _counted_by(pairs: pd.DataFrame, kind: str, rate: str) -> pd.Series:
 def _each_error(pairs: pd.DataFrame) -> pd.DataFrame:
     """The pairs of a suite as one row an error: caught or localized by any of its judges."""
     keys = ["judge_model", "trace_id", "error_id"]
-    found = pairs.groupby(keys, sort=False)[["caught", "localized"]].any()
+    by_error = pairs.groupby(keys, sort=False)[["caught", "localized"]].any()
     # the pair that was matched speaks for the error
     about = pairs.sort_values("caught", ascending=False, kind="stable").drop_duplicates(keys).set_index(keys)
-    return about.assign(caught=found["caught"], localized=found["localized"], dimension=SUITES).reset_index()[
+    return about.assign(caught=by_error["caught"], localized=by_error["localized"], dimension=SUITES).reset_index()[
         list(ERROR_COLUMNS)
     ]
 
@@ -230,12 +232,12 @@ def rows_for_scores(
         pairs = pd.concat(
             [pairs, every[(every["state"] == "failed") & every["reference_score"].notna()]], ignore_index=True
         )
-    kept = pd.Series(data=True, index=pairs.index)
+    is_counted = pd.Series(data=True, index=pairs.index)
     for column, value in {"judge_model": judge_model, "dimension": dimension, "split": split}.items():
-        kept &= (pairs[column] == value) | (not value)
+        is_counted &= (pairs[column] == value) | (not value)
     for column, value in {"reference_score": reference_score, "judge_score": judge_score}.items():
-        kept &= pairs[column].isin([float(score) for score in value.split(",") if score]) | (not value)
-    return pairs.loc[kept, ["trace_id", "judge_model", "dimension", "reference_score", "judge_score"]]
+        is_counted &= pairs[column].isin([float(score) for score in value.split(",") if score]) | (not value)
+    return pairs.loc[is_counted, ["trace_id", "judge_model", "dimension", "reference_score", "judge_score"]]
 
 
 ACCURACIES: Final = frozenset(metric.name for metric in scores.SCORE_METRICS if metric.hits)
@@ -256,16 +258,16 @@ def rows_for_raters(sources: Sources, dimension: str, first: str, second: str) -
     judges = [(one["kind"].iloc[0], one["repeat"].iloc[0]) for one in two if len(one)]
     judges = [named for named in judges if named[0] != PEOPLE] or [(None, None)]
     about = {"annotator": people[0] if people else None, "judge_model": judges[0][0], "repeat": judges[0][1]}
-    found = both.assign(difference=both["second"] - both["first"], **about)
-    return found.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
+    rows = both.assign(difference=both["second"] - both["first"], **about)
+    return rows.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
 def rows_for_people(sources: Sources, dimension: str, split: str) -> pd.DataFrame:
     """trace_id, people, scores of the traces of which two people or more scored a dimension: the ceiling's."""
     people = sources.inputs.rated_by("annotator").dropna(subset=["value"])
     mine = people[(people["dimension"] == dimension) & ((people["split"] == split) | (not split))]
-    said = mine["rater"] + ": " + mine["value"].map("{:g}".format)
-    by_trace = mine.assign(scores=said).groupby("unit", sort=False)
+    votes = mine["rater"] + ": " + mine["value"].map("{:g}".format)
+    by_trace = mine.assign(scores=votes).groupby("unit", sort=False)
     table = by_trace.agg(people=("rater", "size"), scores=("scores", "; ".join))
     return table[table["people"] > 1].rename_axis("trace_id").reset_index()
 
@@ -276,11 +278,11 @@ def rows_for_people_errors(
     """The comparisons of a person's error with another person that a rate of the errors' ceiling counts."""
     pairs = ceiling.checked_person_pairs(sources.inputs.frame("person_pairs"))
     pairs = pairs[(pairs["impact"] == impact) | (impact == "all")]
-    kept = (
+    is_counted = (
         (pairs["dimension"] == dimension) & ((pairs["split"] == split) | (not split)) & _counted_by(pairs, kind, rate)
     )
     columns = ["trace_id", "error_id", "impact", "author", "other", "dimension", "caught", "localized"]
-    return pairs.loc[kept, columns]
+    return pairs.loc[is_counted, columns]
 
 
 def reference(sources: Sources) -> pd.DataFrame:
@@ -443,6 +445,6 @@ here."""
 
 def build(sources: Sources, name: str, *arguments: str) -> pd.DataFrame:
     """The estimate. Raises `KeyError` for one that does not exist, `ValueError` where the filters have none."""
-    made: Any = ESTIMATES[name].build(sources, *arguments)
-    assert isinstance(made, pd.DataFrame)
-    return made
+    table: Any = ESTIMATES[name].build(sources, *arguments)
+    assert isinstance(table, pd.DataFrame)
+    return table

@@ -62,14 +62,14 @@ def _joined(keys: pd.Series, words: pd.Series) -> dict[str, str]:
     return {key: ", ".join(sorted(name_list)) for key, name_list in names.items()}
 
 
-def with_opinions(traces: pd.DataFrame, found: Opinions) -> pd.DataFrame:
+def with_opinions(traces: pd.DataFrame, by_trace: Opinions) -> pd.DataFrame:
     """The trace list with labelled_by, errors, judge_states, lowest_score."""
     ids = traces["trace_id"]
     return traces.assign(
-        labelled_by=[found.labelled_by.get(trace_id, "") for trace_id in ids],
-        errors=[found.errors.get(trace_id, 0) for trace_id in ids],
-        judge_states=[found.judge_states.get(trace_id, "not judged") for trace_id in ids],
-        lowest_score=pd.array([found.lowest_score.get(trace_id) for trace_id in ids], dtype="Int64"),
+        labelled_by=[by_trace.labelled_by.get(trace_id, "") for trace_id in ids],
+        errors=[by_trace.errors.get(trace_id, 0) for trace_id in ids],
+        judge_states=[by_trace.judge_states.get(trace_id, "not judged") for trace_id in ids],
+        lowest_score=pd.array([by_trace.lowest_score.get(trace_id) for trace_id in ids], dtype="Int64"),
     )
 
 
@@ -235,8 +235,8 @@ class _First(NamedTuple):
 def _first_spans(connection: Connection, errors: pd.DataFrame) -> list[_First | None]:
     """The first span of each error in reading order, None where it names none of its trace."""
     span, trace = schema.span, schema.trace
-    wanted = {span_id for span_ids in errors["span_ids"] for span_id in span_ids}
-    rows = named_spans(connection, wanted, span.c.seq, _place(span.c.seq, trace.c.spans))
+    named_ids = {span_id for span_ids in errors["span_ids"] for span_id in span_ids}
+    rows = named_spans(connection, named_ids, span.c.seq, _place(span.c.seq, trace.c.spans))
     known = {(trace_id, span_id): _First(seq, place, span_id) for trace_id, span_id, seq, place in rows}
     return [
         min((known[trace_id, span_id] for span_id in span_ids if (trace_id, span_id) in known), default=None)
@@ -250,8 +250,8 @@ def _place(seq: ColumnElement[int], spans: ColumnElement[int]) -> ColumnElement[
 
 
 def _placed(side: str, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    made = [(trace_id, side, int(place), int(count)) for trace_id, place, count in rows]
-    return pd.DataFrame(made, columns=list(PLACED)).astype({"place": "int64", "count": "int64"})
+    places = [(trace_id, side, int(place), int(count)) for trace_id, place, count in rows]
+    return pd.DataFrame(places, columns=list(PLACED)).astype({"place": "int64", "count": "int64"})
 
 
 def spans_revision(connection: Connection) -> Revision:
@@ -303,9 +303,9 @@ def tool_calls(connection: Connection, tool: str) -> pd.DataFrame:
     return query_frame(connection, query)
 
 
-def worst_tools(found: pd.DataFrame) -> pd.DataFrame:
+def worst_tools(calls: pd.DataFrame) -> pd.DataFrame:
     """tool, calls, failed, share: those that failed most first."""
-    table = found.groupby("tool")[["calls", "failed"]].sum().astype("int64").reset_index()
+    table = calls.groupby("tool")[["calls", "failed"]].sum().astype("int64").reset_index()
     table["share"] = table["failed"] / table["calls"]
     return table.sort_values(["failed", "calls"], ascending=False, kind="stable", ignore_index=True)
 

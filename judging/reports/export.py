@@ -63,8 +63,8 @@ def report_tables(inputs: Inputs, names: Sequence[str] = ()) -> dict[str, pd.Dat
 
 def inputs_of(frames: Frames, filters: Filters, opinions: Mapping[str, pd.DataFrame]) -> Inputs:
     """The frames of the filters and `opinions_of` them as inputs of the tables."""
-    given: dict[str, Any] = {name: getattr(frames, name) for name in COLUMNS if hasattr(frames, name)}
-    return Inputs(**given | dict(opinions), missing=filters.missing, draws=filters.draws, seed=filters.seed)
+    frames_by_name: dict[str, Any] = {name: getattr(frames, name) for name in COLUMNS if hasattr(frames, name)}
+    return Inputs(**frames_by_name | dict(opinions), missing=filters.missing, draws=filters.draws, seed=filters.seed)
 
 
 def opinions_of(connection: Connection, filters: Filters) -> dict[str, pd.DataFrame]:
@@ -91,15 +91,15 @@ def decisions_of(
 
 
 def _said_of(words: pd.DataFrame, traces: set[str], filters: Filters) -> pd.DataFrame:
-    kept = words["trace_id"].isin(traces) & (
+    is_counted = words["trace_id"].isin(traces) & (
         words["judge_model"].isin(filters.judge_models) | (not filters.judge_models)
     )
-    return words[kept].reset_index(drop=True)
+    return words[is_counted].reset_index(drop=True)
 
 
 def write_report(
     out: Path,
-    made: Mapping[str, pd.DataFrame],
+    tables: Mapping[str, pd.DataFrame],
     *,
     formats: Sequence[str],
     made_from: MadeFrom,
@@ -115,7 +115,7 @@ def write_report(
     out.mkdir(parents=True, exist_ok=True)
     by_name = {table.name: table for table in (*TABLES, *OUTCOME_TABLES, *more)}
     written = []
-    for name, frame in made.items():
+    for name, frame in tables.items():
         for form in formats:
             data = WRITERS[form](frame, by_name[name], made_from)
             written.append(_write(out, f"{name}.{form}", data, table=name, rows=len(frame)))
@@ -134,10 +134,10 @@ def write_inputs(out: Path, inputs: Inputs) -> list[Written]:
     Figures are whole; text that a spreadsheet would run as a formula is quoted, and had back by the reader.
     """
     out.mkdir(parents=True, exist_ok=True)
-    given = {name: inputs.given(name) for name in COLUMNS}
+    inputs_by_name = {name: inputs.given(name) for name in COLUMNS}
     return [
         _write(out.parent, f"{out.name}/{name}.csv", input_csv(frame), table=name, rows=len(frame))
-        for name, frame in given.items()
+        for name, frame in inputs_by_name.items()
         if frame is not None
     ]
 
@@ -302,19 +302,27 @@ def _json(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
 
 
 def _markdown(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
-    made = typeset(frame, table, made_from)
-    said = f" ({in_markdown(made.said)})" if made.said else ""
-    notes = f"\n{in_markdown(' '.join(made.notes))}\n" if made.notes else ""
-    text = f"**{in_markdown(made.title)}**{said}\n\n{markdown_text(made.cells, numeric=made.numeric)}{notes}"
+    layout = typeset(frame, table, made_from)
+    remark = f" ({in_markdown(layout.said)})" if layout.said else ""
+    notes = f"\n{in_markdown(' '.join(layout.notes))}\n" if layout.notes else ""
+    text = f"**{in_markdown(layout.title)}**{remark}\n\n{markdown_text(layout.cells, numeric=layout.numeric)}{notes}"
     return (text + markdown_origin(made_from)).encode()
 
 
 def _latex(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
-    made = typeset(frame, table, made_from)
-    notes = [*([f"{made.said[0].upper()}{made.said[1:]}."] if made.said else []), *made.notes]
+    layout = typeset(frame, table, made_from)
+    notes = [
+        *([f"{layout.said[0].upper()}{layout.said[1:]}."] if layout.said else []),
+        *layout.notes,
+    ]
     about = latex_origin(made_from)
     return latex_table(
-        made.cells, title=made.title, name=table.name, numeric=made.numeric, notes=notes, about=about
+        layout.cells,
+        title=layout.title,
+        name=table.name,
+        numeric=layout.numeric,
+        notes=notes,
+        about=about,
     ).encode()
 
 

@@ -231,19 +231,19 @@ def _majority(
     people = people[people.groupby("trace_id")["annotator"].transform("nunique") > 1]
     rows = _everyones(columns, filters)
     rows = rows.merge(people, on=["annotator", "trace_id"])
-    found = majority_gold(connection, done=people, rows=rows, scores=scores, blind_only=filters.blind_only)
+    majority = majority_gold(connection, done=people, rows=rows, scores=scores, blind_only=filters.blind_only)
     decided = columns.decisions
     is_confirmed_only = filters.matches == "confirmed"
-    matches = majority_matches(connection, decided, found.seen, confirmed_only=is_confirmed_only)
-    complete = found.errors.loc[_is_complete(found.errors), "label_id"]
+    matches = majority_matches(connection, decided, majority.seen, confirmed_only=is_confirmed_only)
+    complete = majority.errors.loc[_is_complete(majority.errors), "label_id"]
     return _Truth(
         reference=MAJORITY,
         reviewed=set(people["trace_id"]),
-        labelled=found.errors,
-        scores=found.scores,
+        labelled=majority.errors,
+        scores=majority.scores,
         decided=matches[among(matches["label_id"], complete)],
         people=people,
-        votes=found.votes,
+        votes=majority.votes,
     )
 
 
@@ -301,17 +301,17 @@ def submitted(
     connection: Connection, guideline: str | None = None, *, blind_only: bool = False
 ) -> set[tuple[str, str]]:
     """(annotator, trace) of the newest reviews that are submitted, of all or of one guideline version."""
-    found = submissions(connection)
-    found = found[found["blind"]] if blind_only else found
-    kept = found if guideline is None else found[found["guideline_version"] == guideline]
-    return set(kept[["annotator", "trace_id"]].itertuples(index=False, name=None))
+    reviews = submissions(connection)
+    reviews = reviews[reviews["blind"]] if blind_only else reviews
+    of_guideline = reviews if guideline is None else reviews[reviews["guideline_version"] == guideline]
+    return set(of_guideline[["annotator", "trace_id"]].itertuples(index=False, name=None))
 
 
 def chosen_traces(connection: Connection, filters: Filters) -> set[str]:
     """The traces of the workspace that may count: of the formats and the split."""
     trace = schema.trace.c
-    wanted = [trace.format.in_(filters.formats)] if filters.formats else []
-    every = set(connection.scalars(select(trace.trace_id).where(*wanted)))
+    conditions = [trace.format.in_(filters.formats)] if filters.formats else []
+    every = set(connection.scalars(select(trace.trace_id).where(*conditions)))
     return every if filters.split is None else every & set(filters.split.by_trace)
 
 
@@ -322,18 +322,18 @@ def split_of(trace_id: str, filters: Filters) -> str:
 
 def _done(columns: Columns, filters: Filters) -> pd.DataFrame:
     """annotator, trace_id of the reviews that count."""
-    found = columns.submitted
-    kept = found if filters.guideline is None else found[found["guideline_version"] == filters.guideline]
-    kept = kept[kept["blind"]] if filters.blind_only else kept
-    return kept[["annotator", "trace_id"]]
+    reviews = columns.submitted
+    of_guideline = reviews if filters.guideline is None else reviews[reviews["guideline_version"] == filters.guideline]
+    of_guideline = of_guideline[of_guideline["blind"]] if filters.blind_only else of_guideline
+    return of_guideline[["annotator", "trace_id"]]
 
 
 def _may_count(trace_ids: pd.Series, columns: Columns, filters: Filters) -> pd.Series:
     """Whether the trace is of a chosen format and of the split."""
-    kept = _in_split(trace_ids, filters)
+    in_split = _in_split(trace_ids, filters)
     if not filters.formats:
-        return kept
-    return kept & among(trace_ids, {t for t, form in columns.present.items() if form in filters.formats})
+        return in_split
+    return in_split & among(trace_ids, {t for t, form in columns.present.items() if form in filters.formats})
 
 
 def _labelled(columns: Columns, filters: Filters, reference: str | None, reviewed: Set[str]) -> pd.DataFrame:
@@ -351,8 +351,8 @@ def _everyones(columns: Columns, filters: Filters) -> pd.DataFrame:
 def _current(rows: pd.DataFrame, columns: Columns, filters: Filters) -> pd.DataFrame:
     if filters.blind_only:
         rows = rows[rows["phase"] == "blind"]
-    found = newest_in_place(rows, ["label_id"])
-    return found[~found["deleted"].astype(bool) & _may_count(found["trace_id"], columns, filters)]
+    newest = newest_in_place(rows, ["label_id"])
+    return newest[~newest["deleted"].astype(bool) & _may_count(newest["trace_id"], columns, filters)]
 
 
 def _is_complete(errors: pd.DataFrame) -> pd.Series:
@@ -396,8 +396,8 @@ def _scores(columns: Columns, filters: Filters, done: pd.DataFrame) -> pd.DataFr
     if filters.blind_only:
         rows = rows[rows["phase"] == "blind"]
     rows = rows[_may_count(rows["trace_id"], columns, filters)]
-    found = newest_in_place(rows, ["annotator", "trace_id", "dimension"])
-    return found.merge(done, on=["annotator", "trace_id"], how="inner")
+    newest = newest_in_place(rows, ["annotator", "trace_id", "dimension"])
+    return newest.merge(done, on=["annotator", "trace_id"], how="inner")
 
 
 def _in_split(trace_ids: pd.Series, filters: Filters) -> pd.Series:
@@ -414,19 +414,19 @@ def _cells(columns: Columns, filters: Filters) -> pd.DataFrame:
 
     Where a judge model's judge exists in several versions, the one of `current_versions` counts, or those chosen.
     """
-    found = columns.cells
-    found = found[among(found["judge_version"], filters.versions or columns.current)]
+    cells = columns.cells
+    cells = cells[among(cells["judge_version"], filters.versions or columns.current)]
     if filters.judge_models:
-        found = found[found["judge_model"].isin(filters.judge_models)]
+        cells = cells[cells["judge_model"].isin(filters.judge_models)]
     if filters.versions:
-        found = found.assign(
-            judge_model=found["judge_model"] + VERSION_MARK + found["judge_version"].str.slice(0, VERSION_SHOWN)
+        cells = cells.assign(
+            judge_model=cells["judge_model"] + VERSION_MARK + cells["judge_version"].str.slice(0, VERSION_SHOWN)
         )
     if filters.dimensions:
-        found = found[found["dimension"].isin(filters.dimensions)]
-    found = found[_may_count(found["trace_id"], columns, filters)]
+        cells = cells[cells["dimension"].isin(filters.dimensions)]
+    cells = cells[_may_count(cells["trace_id"], columns, filters)]
     keys = ["judge_model", "dimension", "trace_id", "repeat"]
-    newest = found.drop_duplicates(keys, keep="last")
+    newest = cells.drop_duplicates(keys, keep="last")
     return newest.sort_values(keys)[_CELL_COLUMNS]  # in one order, whichever answer came first
 
 
@@ -473,25 +473,25 @@ def _error_pairs(
     )[_ERROR_PAIR]
 
 
-def _where(said: pd.Series, answered: pd.Series) -> pd.Series:
+def _where(values: pd.Series, answered: pd.Series) -> pd.Series:
     """What was said, None where nothing was."""
-    return said if answered.all() else said.astype("object").where(answered, None)
+    return values if answered.all() else values.astype("object").where(answered, None)
 
 
 def _relevant(pairs: pd.DataFrame) -> pd.Series:
     """Whether the error is of the judge's dimension; every error is a whole suite's."""
     relevant = pd.Series(data=True, index=pairs.index, dtype=bool)
     for dimension in DIMENSIONS:
-        asked = pairs["dimension"] == dimension
-        named = pairs.loc[asked, "dimensions"]
+        of_dimension = pairs["dimension"] == dimension
+        named = pairs.loc[of_dimension, "dimensions"]
         # no dimension's name is part of another's
-        relevant[asked] = named.astype("str").str.contains(dimension, regex=False).astype(bool)
+        relevant[of_dimension] = named.astype("str").str.contains(dimension, regex=False).astype(bool)
     return relevant
 
 
 def _counted(decided: pd.DataFrame, filters: Filters) -> pd.DataFrame:
-    wanted = ["confirmed"] if filters.matches == "confirmed" else ["confirmed", "proposed"]
-    return decided[decided["status"].isin(wanted)].drop_duplicates(["cell_key", "label_id"], keep="last")
+    statuses = ["confirmed"] if filters.matches == "confirmed" else ["confirmed", "proposed"]
+    return decided[decided["status"].isin(statuses)].drop_duplicates(["cell_key", "label_id"], keep="last")
 
 
 def _score_pairs(cells: pd.DataFrame, scores: pd.DataFrame, filters: Filters) -> pd.DataFrame:
@@ -559,21 +559,21 @@ def _findings(
     `waiting` names the judgements that no matching has compared with all of these errors.
     """
     about = cells[["cell_key", "trace_id", "dimension", "judge_model"]]
-    found = findings.merge(about, on="cell_key", how="inner")
-    matched = found["finding_id"].isin(decided["finding_id"])
+    own_findings = findings.merge(about, on="cell_key", how="inner")
+    matched = own_findings["finding_id"].isin(decided["finding_id"])
     columns = [
         "trace_id", "dimension", "judge_model", "split", "finding_id", "matched", "verdict", "citations",
         "invalid_citations", "match_status", "state",
     ]  # fmt: skip
     best = decided.sort_values("status", kind="stable").drop_duplicates("finding_id")  # confirmed before proposed
-    place = pd.MultiIndex.from_frame(found[["trace_id", "dimension", "judge_model"]].astype("object"))
+    place = pd.MultiIndex.from_frame(own_findings[["trace_id", "dimension", "judge_model"]].astype("object"))
     is_open = place.isin(pd.MultiIndex.from_frame(waiting.astype("object")))
-    return found.assign(
-        match_status=found["finding_id"].map(best.set_index("finding_id")["status"]),
-        state=pd.Series("scored", index=found.index).mask(is_open, "not_matched"),
-        split=_splits(found["trace_id"], filters),
+    return own_findings.assign(
+        match_status=own_findings["finding_id"].map(best.set_index("finding_id")["status"]),
+        state=pd.Series("scored", index=own_findings.index).mask(is_open, "not_matched"),
+        split=_splits(own_findings["trace_id"], filters),
         matched=matched,
-        verdict=found["verdict"].mask(matched),
+        verdict=own_findings["verdict"].mask(matched),
     )[columns]
 
 

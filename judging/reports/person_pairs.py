@@ -45,8 +45,8 @@ def person_pairs(connection: Connection, filters: Filters) -> pd.DataFrame:
                 ours, theirs = errors.get((trace_id, author), ()), errors.get((trace_id, other), ())
                 about = {"author": author, "other": other, "reviewers": len(people)}
                 rows += [{**about, **row} for row in _rows(ours, _judged(ours, theirs, parents, likeness))]
-    found = pd.DataFrame(rows, columns=list(PERSON_PAIRS))
-    return found.assign(split=[split_of(trace_id, filters) for trace_id in found["trace_id"]])
+    pairs = pd.DataFrame(rows, columns=list(PERSON_PAIRS))
+    return pairs.assign(split=[split_of(trace_id, filters) for trace_id in pairs["trace_id"]])
 
 
 def person_revision(connection: Connection) -> Revision:
@@ -67,22 +67,22 @@ def as_finding(error: ErrorLabel) -> Finding:
 
 def _submitted(connection: Connection, filters: Filters) -> dict[str, list[str]]:
     nobody = gold_names(connection)
-    kept = chosen_traces(connection, filters)
+    traces = chosen_traces(connection, filters)
     people: dict[str, list[str]] = defaultdict(list)
     for annotator, trace_id in sorted(submitted(connection, filters.guideline, blind_only=True)):
-        if annotator not in nobody and trace_id in kept:
+        if annotator not in nobody and trace_id in traces:
             people[trace_id].append(annotator)
-    return {trace_id: sorted(found) for trace_id, found in people.items()}
+    return {trace_id: sorted(names) for trace_id, names in people.items()}
 
 
 def _errors(connection: Connection, traces: Iterable[str]) -> dict[tuple[str, str], list[ErrorLabel]]:
-    wanted = set(traces)
+    trace_ids = set(traces)
     table = tables.error_label
-    found: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
+    by_author: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
     for error in error_labels(connection, table.c.occasion == 0, table.c.phase == "blind"):
-        if error.is_complete and error.trace_id in wanted:
-            found[error.trace_id, error.annotator].append(error)
-    return dict(found)
+        if error.is_complete and error.trace_id in trace_ids:
+            by_author[error.trace_id, error.annotator].append(error)
+    return dict(by_author)
 
 
 def _likeness(errors: Iterable[Sequence[ErrorLabel]]) -> KnownTexts:
@@ -106,21 +106,21 @@ class _Judged:
 
     def met(self, ours: Sequence[ErrorLabel], dimension: str) -> dict[int, bool]:
         """By our error, whether what the other reports as this judge localizes it; one nobody matches is absent."""
-        kept = [j for j, error in enumerate(self.theirs) if dimension == ANY or dimension in error.dimensions]
-        if not kept or not ours:
+        places = [j for j, error in enumerate(self.theirs) if dimension == ANY or dimension in error.dimensions]
+        if not places or not ours:
             return {}
         own = np.array([dimension in error.dimensions for error in ours])[:, None]
-        same = self.share[:, kept] if dimension == ANY else own
-        confidence = np.where(same, self.together[:, kept], self.apart[:, kept])
-        return {i: bool(self.same_span[i, kept[j]]) for i, j in assign(confidence)}
+        same = self.share[:, places] if dimension == ANY else own
+        confidence = np.where(same, self.together[:, places], self.apart[:, places])
+        return {i: bool(self.same_span[i, places[j]]) for i, j in assign(confidence)}
 
 
 def _judged(
     ours: Sequence[ErrorLabel], theirs: Sequence[ErrorLabel], parents: Parents, likeness: KnownTexts
 ) -> _Judged:
-    found = [as_finding(error) for error in theirs]
-    similar = likeness([error_text(error) for error in ours], [finding_text(finding) for finding in found])
-    signs = [[signs_of(e, f, similar[i, j], parents) for j, f in enumerate(found)] for i, e in enumerate(ours)]
+    findings = [as_finding(error) for error in theirs]
+    similar = likeness([error_text(error) for error in ours], [finding_text(finding) for finding in findings])
+    signs = [[signs_of(e, f, similar[i, j], parents) for j, f in enumerate(findings)] for i, e in enumerate(ours)]
     return _Judged(
         theirs=theirs,
         same_span=np.array([[pair.same_span for pair in row] for row in signs], dtype=bool),

@@ -194,8 +194,8 @@ def _parsed(column: pd.Series, title: str, at: _Place, read: Callable[[str], flo
             raise CsvError(
                 f"{at(row)}: {title} is {text[:60]!r}; expected {expected}, or an empty cell where it is missing"
             ) from error
-    found = column.map(values)
-    return found.astype("float64") if expected == "a number" else found.astype(object).where(found.notna(), None)
+    parsed = column.map(values)
+    return parsed.astype("float64") if expected == "a number" else parsed.astype(object).where(parsed.notna(), None)
 
 
 def _number(text: str, *, decimal_comma: bool) -> float:

@@ -83,9 +83,9 @@ MESSAGES: Final[Types] = {
 }
 
 
-def traces_of(connection: Connection, wanted: Collection[str] | None = None) -> Iterator[Trace]:
-    """Load the traces one by one, those wanted or all, by id."""
-    for trace_id in trace_ids(connection) if wanted is None else wanted:
+def traces_of(connection: Connection, ids: Collection[str] | None = None) -> Iterator[Trace]:
+    """Load the traces one by one, those of `ids` or all, by id."""
+    for trace_id in trace_ids(connection) if ids is None else ids:
         yield load(connection, trace_id, with_logs=False)
 
 
@@ -94,19 +94,19 @@ def trace_rows(connection: Connection) -> pd.DataFrame:
     return trace_frame(connection)
 
 
-def span_rows(connection: Connection, wanted: Collection[str] | None = None) -> pd.DataFrame:
+def span_rows(connection: Connection, ids: Collection[str] | None = None) -> pd.DataFrame:
     """Give the span table (see data/README.md): nullable integers, UTC times, lists of dictionaries for messages."""
-    return span_frame(traces_of(connection, wanted))
+    return span_frame(traces_of(connection, ids))
 
 
-def span_arrow(connection: Connection, wanted: Collection[str] | None = None) -> pa.Table:
+def span_arrow(connection: Connection, ids: Collection[str] | None = None) -> pa.Table:
     """Give the span table as Arrow, which polars and DuckDB read without a copy."""
-    return span_table(traces_of(connection, wanted))
+    return span_table(traces_of(connection, ids))
 
 
-def message_rows(connection: Connection, wanted: Collection[str] | None = None) -> pd.DataFrame:
+def message_rows(connection: Connection, ids: Collection[str] | None = None) -> pd.DataFrame:
     """Give one row a message: each is stored once in a trace, `message` is its position."""
-    return messages_frame(traces_of(connection, wanted))
+    return messages_frame(traces_of(connection, ids))
 
 
 def messages_frame(traces: Iterable[Trace]) -> pd.DataFrame:
@@ -161,8 +161,8 @@ def finding_rows(connection: Connection) -> pd.DataFrame:
     """Give one row a finding of a verdict, matched or not."""
     cell = tables.cell
     names = version_names(connection)
-    asked = (cell.c.cell_key, cell.c.trace_id, cell.c.rubric, cell.c.repeat, cell.c.judge_version)
-    rows = connection.execute(_finished(select(*asked))).all()
+    columns = (cell.c.cell_key, cell.c.trace_id, cell.c.rubric, cell.c.repeat, cell.c.judge_version)
+    rows = connection.execute(_finished(select(*columns))).all()
     by_key = {row.cell_key: row for row in rows}
     findings = findings_of(connection, list(by_key))
     return _frame(

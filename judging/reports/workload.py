@@ -38,14 +38,14 @@ def workload(connection: Connection) -> pd.DataFrame:
 
 def _sums() -> Select[tuple[object, ...]]:
     """Traces of each person by state; n, sum and sum of squares of what they did on each that they submitted."""
-    review, made = tables.review, _errors_made()
+    review, errors_made = tables.review, _errors_made()
     newest_of = newest(review, ("annotator", "trace_id", "occasion"))
     columns = (review.c.annotator, review.c.trace_id, review.c.status, (review.c.active_ms / _MS).label("minutes"))
     gold = select(tables.annotator.c.annotator).where(tables.annotator.c.kind == "adjudicated")
     is_of_a_person = review.c.annotator.not_in(gold)
     own = select(*columns).where(newest_of, review.c.occasion == FIRST, is_of_a_person).subquery()
     is_submitted = own.c.status == "submitted"
-    errors, minutes = case((is_submitted, func.coalesce(made.c.errors, 0))), case((is_submitted, own.c.minutes))
+    errors, minutes = case((is_submitted, func.coalesce(errors_made.c.errors, 0))), case((is_submitted, own.c.minutes))
     sums = [(func.count(value), func.sum(value * 1.0), func.sum(value * value * 1.0)) for value in (errors, minutes)]
     named = [
         column.label(f"{name}{end}")
@@ -53,14 +53,16 @@ def _sums() -> Select[tuple[object, ...]]:
         for column, end in zip(of, ("_n", "_sum", "_squares"), strict=True)
     ]
     states = [func.sum(case((own.c.status == state, 1), else_=0)).label(state) for state in ("submitted", "skipped")]
-    same = and_(made.c.annotator == own.c.annotator, made.c.trace_id == own.c.trace_id)
-    joined = select(own.c.annotator, *states, *named).join_from(own, made, same, isouter=True)
+    same = and_(errors_made.c.annotator == own.c.annotator, errors_made.c.trace_id == own.c.trace_id)
+    joined = select(own.c.annotator, *states, *named).join_from(own, errors_made, same, isouter=True)
     return joined.group_by(own.c.annotator).order_by(own.c.annotator)
 
 
 def _errors_in_all() -> Select[tuple[object, ...]]:
-    made = _errors_made()
-    return select(made.c.annotator, func.sum(made.c.errors).label("errors")).group_by(made.c.annotator)
+    errors_made = _errors_made()
+    return select(errors_made.c.annotator, func.sum(errors_made.c.errors).label("errors")).group_by(
+        errors_made.c.annotator
+    )
 
 
 def _errors_made() -> Subquery:
