@@ -15,11 +15,11 @@ from sqlalchemy import Connection, select
 from tracejury.app import listings
 from tracejury.app.adjudicating import decisions_now, opinions_now
 from tracejury.app.components import layout
+from tracejury.app.components.charts import FINAL, rater_dots
 from tracejury.app.components.data_table import cell_table, data_table
 from tracejury.app.components.drilldown import WORK, chosen_point, listing, open_in_compare, open_in_work
 from tracejury.app.components.figures import counted, plain
 from tracejury.app.components.glossary import meaning, meanings
-from tracejury.app.components.rater_charts import FINAL, rater_dots
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
 from tracejury.app.session import drawn, link_params, must, said, say, user, workspace

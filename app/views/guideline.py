@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import streamlit as st
 
 from tracejury.app.components import layout
+from tracejury.app.components.charts import calibration_bars
 from tracejury.app.components.figures import plain
 from tracejury.app.components.glossary import meaning, meanings
 from tracejury.app.components.markdown import without_images
-from tracejury.app.components.rater_charts import calibration_bars
 from tracejury.app.session import link_params, user, workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import practice

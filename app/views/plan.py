@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from tracejury.app import listings, options
-from tracejury.app.components import layout, plan_charts
+from tracejury.app.components import charts, layout
 from tracejury.app.components.figures import counted, plain
 from tracejury.app.components.filters import choose_filters
 from tracejury.app.session import must, workspace
@@ -157,10 +157,10 @@ def plan_cards(given: Assumptions, *, difference: float, width: float) -> None:
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
         layout.title("Power", f"The chance to see {100 * difference:g} points.")
-        st.plotly_chart(plan_charts.power_curve(curves, wanted=given.power), key="plan-power-chart", alt="Power")
+        st.plotly_chart(charts.power_curve(curves, wanted=given.power), key="plan-power-chart", alt="Power")
     with right, st.container(border=True):
         layout.title("Width")
-        st.plotly_chart(plan_charts.width_curve(curves, wanted=width), key="plan-width-chart", alt="Width")
+        st.plotly_chart(charts.width_curve(curves, wanted=width), key="plan-width-chart", alt="Width")
 
 
 _GOALS = {"difference": "see", "width": "width", "agreement": "agreement"}

@@ -11,9 +11,9 @@ import pytest
 from streamlit.util import AttributeDictionary
 
 from tracejury.app.components import charts
+from tracejury.app.components.charts import FINAL, rater_dots
 from tracejury.app.components.drilldown import chosen_point
 from tracejury.app.components.judges import FIGURES
-from tracejury.app.components.rater_charts import FINAL, rater_dots
 from tracejury.judging.agreement import scores
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
 from tracejury.judging.agreement.tables import METRICS
@@ -458,7 +458,7 @@ def test_impact_bars_have_a_line_for_what_people_reach_pale_where_it_is_of_few()
         assert list(line.y) == [0.6] * 4
         assert list(line.x) == list(figure.data[0].x)  # each across the bar of its impact
         np.testing.assert_allclose(line.error_y.array, [0.1] * 4)
-        assert line.marker.color[0] == charts._faint(charts.ORANGE)
+        assert line.marker.color[0] == charts.style.faint(charts.ORANGE)
         assert line.marker.color[1] == charts.ORANGE
         assert [row[3] for row in line.customdata] == ["low", "medium", "high", "all"]
         assert [row[7] for row in line.customdata] == [9, 40, 40, 40]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from tracejury.app.components.charts import BLUE, CLICKS, GRID, LEGEND, ORANGE, SERIES, without_markup
+from tracejury.app.components.charts.style import BLUE, CLICKS, GRID, LEGEND, ORANGE, SERIES, without_markup
 from tracejury.judging.records import DIMENSIONS
 
 NOT_APPLICABLE = -1

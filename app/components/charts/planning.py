@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from tracejury.app.components.charts import BLUE, GRID, LEGEND, ORANGE, SKY, VERMILLION
+from tracejury.app.components.charts.style import BLUE, GRID, LEGEND, ORANGE, SKY, VERMILLION
 
 HEIGHT: Final = 300  # pixels
 _TICKS: Final = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000)  # traces
