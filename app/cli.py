@@ -743,6 +743,13 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
 @click.option("--guideline", default=None, help="Only traces that were labelled under this guideline version.")
 @click.option("--revealed", is_flag=True, help="Include labels that were stored after the reveal.")
 @click.option(
+    "--tolerance",
+    type=click.Choice(["exact", "step", "span"]),
+    default=None,
+    help="What localizes an error: exact (a citation of one of its spans; the default), step (also of a parent, a "
+    "child or a span of the same step), span (also of the span before or after).",
+)
+@click.option(
     "--inputs", is_flag=True, help="Also write the input rows of the tables, in the form that --from-csv reads."
 )
 @click.option("--format", "formats", default="csv", show_default=True, help="csv,json,md,tex,parquet")

@@ -32,6 +32,7 @@ FILTERS = (
     "repeat",
     "data",
     "guideline",
+    "tolerance",
 )
 """The names of the researcher's filters in the address, the same on every page."""
 _SEEN = "signed_in_noted"

@@ -23,6 +23,14 @@ EvidencePlace = Literal["verbatim", "found elsewhere", "not found"]
 MatchStatus = Literal["proposed", "confirmed", "rejected"]
 FindingVerdict = Literal["valid new error", "false alarm", "duplicate"]
 SCORES = (0, 1, 2, 3)
+Tolerance = Literal["exact", "step", "span"]
+TOLERANCES: tuple[Tolerance, ...] = get_args(Tolerance)
+TOLERANCE_WORDS: Mapping[Tolerance, str] = {
+    "exact": "a span of the error",
+    "step": "a span of the error, its parent or child, or a span of the same step",
+    "span": "a span of the error, or the one before or after it in reading order",
+}
+"""What a finding must cite to localize an error."""
 
 
 BLOCK = "█"

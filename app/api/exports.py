@@ -16,7 +16,7 @@ from tracejury.app import datasets, estimates, options
 from tracejury.app.api import scripts
 from tracejury.app.api.answers import NotServedError, answered
 from tracejury.app.api.rights import checked
-from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, reference_of
+from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, TOLERANCES, reference_of
 from tracejury.app.estimates import FailedEstimateError, NoEstimateError
 from tracejury.app.grants import TokenError
 from tracejury.app.session import FILTERS, workspace
@@ -24,6 +24,7 @@ from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.labels.anchoring import at_work_blind
 from tracejury.judging.labels.sightings import note_seen
+from tracejury.judging.records import Tolerance
 from tracejury.judging.reports.filters import Filters, Matches, UnknownFilterError, named
 from tracejury.judging.store import Workspace
 
@@ -69,6 +70,9 @@ def filters_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -
             repeat=_repeat(asked.get("repeat"), offered.repeats),
             formats=_parts(several.get("data", ()), offered.formats),
             guideline=None if guideline in {None, "", ANY_GUIDELINE} else guideline,
+            tolerance=cast(
+                "Tolerance", _one(asked, "tolerance", {**TOLERANCES, **{t: t for t in get_args(Tolerance)}}, "exact")
+            ),
         )
     )
 

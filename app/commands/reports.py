@@ -107,6 +107,7 @@ def _filters(connection: Connection, options: dict[str, Any], settings: dict[str
         repeat=options["repeat"],
         formats=options["data"],
         guideline=options["guideline"],
+        tolerance=options["tolerance"] or "exact",
         blind_only=not options["revealed"],
         **settings,
     )
@@ -220,6 +221,7 @@ _OF_A_WORKSPACE = {
     "--data": "data",
     "--guideline": "guideline",
     "--revealed": "revealed",
+    "--tolerance": "tolerance",
 }
 
 

@@ -12,6 +12,7 @@ from tracejury.app.components.figures import plain
 from tracejury.app.session import FILTERS
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.majority import MAJORITY
+from tracejury.judging.records import Tolerance
 from tracejury.judging.reports.filters import FilterOptions, Filters
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
@@ -23,6 +24,11 @@ MORE = FILTERS[4:]  # those behind *More filters*
 
 MATCHES: dict[str, Literal["proposed", "confirmed"]] = {"proposed": "proposed", "confirmed": "confirmed"}
 MISSING: dict[str, Missing] = {"left out": "drop", "misses": "disagree"}
+TOLERANCES: dict[str, Tolerance] = {
+    "exact span": "exact",
+    "parent or same step": "step",
+    "one span away": "span",
+}
 WIDE = 280  # pixels, of a filter in the popover
 BLIND = {"blind": True, "revealed too": False}
 
@@ -54,6 +60,7 @@ def _more(options: FilterOptions) -> Filters:
     run = _select("Repeat", "repeat", [f"repeat {number}" for number in options.repeats or (0,)], _REPEAT_HELP, WIDE)
     formats = _several("Data", "data", list(options.formats), "every format", _DATA_HELP, WIDE)
     guideline = _select("Guideline", "guideline", [ANY_GUIDELINE, *options.guidelines], _GUIDELINE_HELP, WIDE)
+    tolerance = _select("Localized", "tolerance", list(TOLERANCES), _TOLERANCE_HELP, WIDE)
     return Filters(
         missing=MISSING[missing],
         blind_only=BLIND[phase],
@@ -61,6 +68,7 @@ def _more(options: FilterOptions) -> Filters:
         repeat=int(run.removeprefix("repeat ")),
         formats=formats,
         guideline=None if guideline == ANY_GUIDELINE else guideline,
+        tolerance=TOLERANCES[tolerance],
     )
 
 
@@ -90,6 +98,11 @@ _VERSIONS_HELP = (
 _REPEAT_HELP = "Repeat of each judge that is compared with the reference. Consistency always uses all repeats."
 _DATA_HELP = "Source format of the traces."
 _GUIDELINE_HELP = "Only traces whose newest review was submitted under this version of the guideline."
+_TOLERANCE_HELP = (
+    "What a caught error's finding must cite to count as localized. Exact span: a span of the error. Parent or same "
+    "step: also its parent, a child, or a span of the same step of the agent. One span away: also the span before or "
+    "after it in reading order. People are compared with each other by the same rule."
+)
 
 
 def _reference(names: Sequence[str]) -> str | None:

@@ -394,9 +394,9 @@ DERIVED: Final = tuple(name for name, value in Inputs.__dict__.items() if isinst
 """Tables that `Inputs` derives and shares; each is an estimate of its own."""
 _GIVEN, _DERIVED = frozenset({*FRAMES, *OPINIONS}), frozenset(DERIVED)
 
-_RUNS: Final = ("reference", "matches", "missing", "repeat", "blind_only", "guideline")
+_RUNS: Final = ("reference", "matches", "missing", "repeat", "blind_only", "guideline", "tolerance")
 _PEOPLE: Final = ("reference", "judge_models", "dimensions", "versions", "matches", "missing", "repeat")
-_RATERS: Final = ("reference", "matches", "missing", "repeat")
+_RATERS: Final = ("reference", "matches", "missing", "repeat", "tolerance")
 
 
 def _each(*names: str, ignores: tuple[str, ...] = (), is_slow: bool = False) -> dict[str, Estimate]:
@@ -421,7 +421,7 @@ ESTIMATES: Final[Mapping[str, Estimate]] = {
     **_each("table.table_07_consistency", ignores=_RUNS),
     **_each("trace_rationales", "table.rationale_consistency", ignores=_RUNS, is_slow=True),
     # of people alone
-    **_each("human_ceiling", "table.human_ceiling", "rows_for_people", ignores=_PEOPLE),
+    **_each("human_ceiling", "table.human_ceiling", "rows_for_people", ignores=(*_PEOPLE, "tolerance")),
     **_each(
         "error_ceiling", "person_pairs", "table.error_ceiling", "rows_for_people_errors",
         ignores=(*_PEOPLE, "blind_only"), is_slow=True,
@@ -432,9 +432,9 @@ ESTIMATES: Final[Mapping[str, Estimate]] = {
     **_each("error_figures", "table.error_figures", is_slow=True),
     **_each(
         "score_figures", "figures_of_scores", "table.score_figures", "rows_for_scores", "score_rates",
-        ignores=("matches",),
+        ignores=("matches", "tolerance"),
     ),
-    **_each("bias_lines", "bias_marks", "score_pairs", ignores=("matches", "missing")),
+    **_each("bias_lines", "bias_marks", "score_pairs", ignores=("matches", "missing", "tolerance")),
     **_each("error_pairs", "strip_marks", "strip_counts", "compared", ignores=("missing",)),
     **_each("reference", "judged", "summary", "facts", "findings", ignores=("missing",)),
     **_each("incomplete", ignores=("judge_models", "dimensions", "versions", "matches", "missing", "repeat")),

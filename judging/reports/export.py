@@ -238,6 +238,7 @@ TOLD = (
     "repeat",
     "formats",
     "guideline",
+    "tolerance",
 )
 """The filters that a manifest tells as they are; `settings_of` tells of the others."""
 

@@ -13,7 +13,7 @@ import orjson
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS, SEED
 from tracejury.judging.agreement.majority import REFERENCE_KINDS
-from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.records import DIMENSIONS, TOLERANCE_WORDS, Tolerance
 from tracejury.judging.store.judge_models import VERSION_SHOWN
 from tracejury.judging.store.revisions import Revision
 
@@ -52,6 +52,7 @@ class Filters:
     versions to set beside each other (prompt against prompt), by their hash; their judge models are named by it.
     `repeat` is the one that is compared with people. `formats` are the formats of the traces that count (`trail`,
     `gaia2` ...); `guideline` keeps the traces whose newest review was made under that version.
+    `tolerance` says how near to a labelled span a finding must cite to localize the error (`TOLERANCE_WORDS`).
     `missing`, `draws` and `seed` say how estimates are made. `revision` holds them to one revision of the data; None
     is the data as it is now.
     """
@@ -67,6 +68,7 @@ class Filters:
     repeat: int = 0
     formats: tuple[str, ...] = ()
     guideline: str | None = None
+    tolerance: Tolerance = "exact"
     draws: int = DRAWS
     seed: int = SEED
     revision: Revision | None = None
@@ -93,6 +95,7 @@ class Filters:
             *([f"repeat {self.repeat}"] if self.repeat else []),
             *([f"data: {', '.join(self.formats)}"] if self.formats else []),
             *([f"guideline version {self.guideline}"] if self.guideline is not None else []),
+            *([f"localized: {TOLERANCE_WORDS[self.tolerance]}"] if self.tolerance != "exact" else []),
         ]
         return " · ".join(parts)
 
@@ -136,6 +139,7 @@ class FilterOptions:
         named(filters.formats, self.formats, "format of traces")
         named([] if filters.guideline is None else [filters.guideline], self.guidelines, "guideline version")
         named([str(filters.repeat)], [str(number) for number in self.repeats], "repeat", also={"0"})
+        named([filters.tolerance], TOLERANCE_WORDS, "tolerance")
         return replace(filters, versions=whole_hashes(filters.versions, self.versions))
 
 

@@ -14,6 +14,7 @@ from tracejury.judging.adjudication.majority_gold import majority_gold, majority
 from tracejury.judging.agreement.frames import among
 from tracejury.judging.agreement.majority import MAJORITY, VOTES
 from tracejury.judging.labels.submissions import submissions
+from tracejury.judging.matching.tolerance import localized_within
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.reports import arm_frames
 from tracejury.judging.reports.columns import Columns, MadeOf, load_columns, newest_in_place
@@ -81,7 +82,9 @@ class LazyFrames:
 
     def __init__(self, connection: Connection, columns: Columns, filters: Filters) -> None:
         self.columns, self.filters = columns, filters
-        self._truth = _truth(connection, columns, filters, self._done, self._scores)
+        truth = _truth(connection, columns, filters, self._done, self._scores)
+        decided = localized_within(connection, truth.decided, truth.labelled, filters.tolerance)
+        self._truth = replace(truth, decided=decided)
         self.reference, self.votes = self._truth.reference, self._truth.votes
         self.jury_votes = arm_frames.jury_votes(connection, self._now)
         self.made_of = columns.made_of

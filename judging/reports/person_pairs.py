@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -17,15 +17,13 @@ from tracejury.ingest.store import schema
 from tracejury.judging.agreement.ceiling import ANY, PERSON_PAIRS
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.matching.rule import KnownTexts, TextLikeness, assign, error_text, finding_text, signs_of
-from tracejury.judging.records import DIMENSIONS, Citation, ErrorLabel, Finding
+from tracejury.judging.matching.tolerance import Places, is_within, places_by_trace
+from tracejury.judging.records import DIMENSIONS, Citation, ErrorLabel, Finding, Tolerance
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import chosen_traces, split_of, submitted
 from tracejury.judging.store import tables
 from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision, newest_rows, read_revision
-from tracejury.judging.store.spans import parents_by_trace
-
-Parents = Mapping[str, str | None]
 
 
 def person_pairs(connection: Connection, filters: Filters) -> pd.DataFrame:
@@ -38,13 +36,14 @@ def person_pairs(connection: Connection, filters: Filters) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     if errors:
         likeness = _likeness(errors.values())
-        parents_by = parents_by_trace(connection, by_trace)
+        places_by = places_by_trace(connection, by_trace)
         for trace_id, people in by_trace.items():
-            parents = parents_by.get(trace_id, {})
+            places = places_by.get(trace_id, {})
             for author, other in permutations(people, 2):
                 ours, theirs = errors.get((trace_id, author), ()), errors.get((trace_id, other), ())
                 about = {"author": author, "other": other, "reviewers": len(people)}
-                rows += [{**about, **row} for row in _rows(ours, _judged(ours, theirs, parents, likeness))]
+                judged = _judged(ours, theirs, places, likeness, filters.tolerance)
+                rows += [{**about, **row} for row in _rows(ours, judged)]
     pairs = pd.DataFrame(rows, columns=list(PERSON_PAIRS))
     return pairs.assign(split=[split_of(trace_id, filters) for trace_id in pairs["trace_id"]])
 
@@ -97,7 +96,7 @@ class _Judged:
     """Each error of one person (rows) with each of another (columns), once for all dimensions."""
 
     theirs: Sequence[ErrorLabel]
-    same_span: NDArray[np.bool_]
+    localized: NDArray[np.bool_]
     share: NDArray[np.bool_]
     """They have a dimension in common."""
     apart: NDArray[np.float64]
@@ -112,18 +111,25 @@ class _Judged:
         own = np.array([dimension in error.dimensions for error in ours])[:, None]
         same = self.share[:, places] if dimension == ANY else own
         confidence = np.where(same, self.together[:, places], self.apart[:, places])
-        return {i: bool(self.same_span[i, places[j]]) for i, j in assign(confidence)}
+        return {i: bool(self.localized[i, places[j]]) for i, j in assign(confidence)}
 
 
 def _judged(
-    ours: Sequence[ErrorLabel], theirs: Sequence[ErrorLabel], parents: Parents, likeness: KnownTexts
+    ours: Sequence[ErrorLabel],
+    theirs: Sequence[ErrorLabel],
+    places: Places,
+    likeness: KnownTexts,
+    tolerance: Tolerance,
 ) -> _Judged:
+    parents = {span_id: place.parent for span_id, place in places.items()}
     findings = [as_finding(error) for error in theirs]
     similar = likeness([error_text(error) for error in ours], [finding_text(finding) for finding in findings])
     signs = [[signs_of(e, f, similar[i, j], parents) for j, f in enumerate(findings)] for i, e in enumerate(ours)]
     return _Judged(
         theirs=theirs,
-        same_span=np.array([[pair.same_span for pair in row] for row in signs], dtype=bool),
+        localized=np.array(
+            [[is_within(o.span_ids, e.span_ids, places, tolerance) for o in theirs] for e in ours], dtype=bool
+        ),
         share=np.array([[not set(e.dimensions).isdisjoint(o.dimensions) for o in theirs] for e in ours], dtype=bool),
         apart=np.array([[pair.judged(same_dimension=False)[0] for pair in row] for row in signs]),
         together=np.array([[pair.judged(same_dimension=True)[0] for pair in row] for row in signs]),

@@ -21,9 +21,16 @@ def parents_of(connection: Connection, trace_id: str) -> dict[str, str | None]:
 def parents_by_trace(connection: Connection, trace_ids: Collection[str]) -> dict[str, dict[str, str | None]]:
     """The parent of each span, by trace."""
     parents: dict[str, dict[str, str | None]] = {}
-    for trace_id, span_id, parent in _rows(connection, _trace.c.trace_id, trace_ids, _span.c.parent_span_id):
+    for trace_id, span_id, parent in rows_by_trace(connection, trace_ids, _span.c.parent_span_id):
         parents.setdefault(trace_id, {})[span_id] = parent
     return parents
+
+
+def rows_by_trace(
+    connection: Connection, trace_ids: Collection[str], *columns: ColumnElement[Any]
+) -> Iterator[Row[*tuple[Any, ...]]]:
+    """trace_id, span_id and these columns of every span of these traces."""
+    return _rows(connection, _trace.c.trace_id, trace_ids, *columns)
 
 
 def ordinals_of(connection: Connection, trace_id: str) -> dict[str, str]:

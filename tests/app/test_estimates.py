@@ -73,6 +73,7 @@ OTHERS: dict[str, object] = {
     "repeat": 1,
     "blind_only": False,
     "guideline": "2",
+    "tolerance": "span",
     "formats": ("trail",),
     "split": Split(name="s", parts=(("no trace", "dev"),)),
 }
