@@ -247,13 +247,18 @@ def run_of(trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, du
         phase=word(setting.get("phase")) or "standard",
         status=run_status(result, attributes),
         score=maseval_score(result, entry) if harness == "MASEval" else are_score(result),
-        verdict=result.score,
+        verdict=None if result.reason == RUN_RAISED else result.score,
         partial=_partial(entry) if entry else None,
-        reason=result.reason,
+        reason=_reason(result),
         duration_s=duration_s,
         settings=word(setting.get("settings")),
         attempt=whole(setting.get("attempt")),
     )
+
+
+def _reason(result: Outcome) -> str | None:
+    """Why there is no verdict: of a run that raised and is unscored what was raised, where the file says it."""
+    return (result.exception_message or result.reason) if result.reason == RUN_RAISED_UNSCORED else result.reason
 
 
 def latest(runs: Sequence[Run]) -> list[Run]:

@@ -15,6 +15,7 @@ import click
 from tracejury.app.commands.output import counted, opened, print_json, progress_line, say
 from tracejury.judging.gaia2.environment import (
     SIZE,
+    STEP,
     AreEnvironment,
     Gaia2Error,
     find,
@@ -52,8 +53,15 @@ def setup(python: Path | None, *, check: bool, as_json: bool) -> int:
 def _made() -> AreEnvironment:
     if not (own_folder() / "ready.json").exists():
         say(f"Making the environment of ARE in {own_folder()} ({SIZE})")
-    with progress_line("installing", " packages") as bar:
-        return make(lambda line: bar.update(1) if line.startswith("Collecting ") else None)
+    with progress_line("fetching", " packages") as bar:
+
+        def show(line: str) -> None:
+            if line.startswith(STEP):
+                say(line)
+            elif line.lstrip().startswith(("Collecting ", "Downloaded ")):  # pip's word, uv's word
+                bar.update(1)
+
+        return make(show)
 
 
 def _told(environment: AreEnvironment) -> dict[str, Any]:
@@ -308,7 +316,7 @@ def show_runs(home: Path | None, *, as_json: bool) -> int:
     if not states:
         click.echo("no run was started here: tracejury gaia2 run SCENARIOS --model MODEL")
     for one in states:
-        place = f"turn {one.turn}, step {one.step}, {one.last_tool}" if one.step else ""
+        place = f"turn {one.turn}, step {one.step}, {one.last_tool or 'no tool'}" if one.step is not None else ""
         click.echo(f"{one.status:15} {one.trace_id}  {place}  {one.tokens or 0:,} tokens")
     return 0
 

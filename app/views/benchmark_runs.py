@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import streamlit as st
 
+from tracejury.app import listings
 from tracejury.app.components import layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.figures import counted, plain
@@ -19,6 +20,8 @@ from tracejury.judging.gaia2.live import last_words, live_trace
 REFRESH_S = 2.0
 SPANS = ("seq", "kind", "name", "status", "turn", "step", "output")
 MOST_TEXT = 200
+DECIDED = frozenset({"success", "failed", "max_iterations"})
+"""Statuses that tell what the benchmark's judge said."""
 
 
 def benchmark_card() -> None:
@@ -30,15 +33,34 @@ def benchmark_card() -> None:
 
 
 def _card() -> None:
-    states = run_states(workspace().home)
+    every = run_states(workspace().home)
+    states = _open_to_me(every)
     running = [one for one in states if one.status == "running"]
     with st.container(border=True):
-        layout.title(counted(len(states), "benchmark run"), f"{len(running)} under way. Newest first.")
-        row = data_table(_table(states), most=6, key="benchmark-runs", is_chosen=True)
+        layout.title(counted(len(every), "benchmark run"), f"{len(running)} under way. Newest first.")
+        if own := len(every) - len(states):
+            st.info(f"{counted(own, 'run')} left out because you are labelling the trace blind. Submit it first.")
+        data_table(_table(states), most=6, key="benchmark-runs")
         if running:
             st.button("Stop all", key="stop-all", icon=":material/stop:", on_click=_stop, args=(running,))
-        if row is not None and row < len(states):
-            _one(states[row])
+        if (state := _chosen(states)) is not None:
+            _one(state)
+
+
+def _open_to_me(states: Sequence[RunState]) -> list[RunState]:
+    """Those that the person at the screen does not label blind; that this person now knows how they ended is stored."""
+    blind = listings.blind_to_me()
+    shown = [one for one in states if one.trace_id not in blind]
+    ended = [one.trace_id for one in shown if one.status in DECIDED]
+    listings.note_rows(pd.DataFrame({"trace_id": ended}), "Runs")
+    return shown
+
+
+def _chosen(states: Sequence[RunState]) -> RunState | None:
+    """The run that is chosen by its name: rows move while runs start, and Stop must not meet another."""
+    by_name = {one.trace_id: one for one in states}
+    name = st.selectbox("Benchmark run", list(by_name), index=None, key="benchmark-run", width=760)
+    return by_name.get(str(name))
 
 
 def _table(states: Sequence[RunState]) -> pd.DataFrame:

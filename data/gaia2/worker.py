@@ -68,12 +68,17 @@ class Parent:
 
 
 class Live:
-    """Where the run stands, from its log entries; each is a line of `live.jsonl` at once."""
+    """Where the run stands, from its log entries; each is a line of `live.jsonl` at once.
+
+    Turns and steps count from 0, as in the span table. A message to the user ends a turn.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8")
         self._lock = threading.Lock()
-        self.turn = self.step = 0
+        self.turn: int | None = None
+        self.step: int | None = None
+        self._is_between = True
         self.clock: float | None = None
         self.tool: str | None = None
 
@@ -92,11 +97,13 @@ class Live:
         if isinstance(entry.get("timestamp"), int | float):
             self.clock = entry["timestamp"]
         if kind == "step":
-            self.step += 1
+            self.step = 0 if self.step is None else self.step + 1
         elif kind == "tool_call":
             self.tool = entry.get("tool_name")
-        elif kind == "task" and entry.get("content"):
-            self.turn += 1
+            self._is_between |= str(self.tool).endswith("__send_message_to_user")
+        elif kind == "task" and self._is_between:  # after a wait the agent gets a task too, in the same turn
+            self.turn = 0 if self.turn is None else self.turn + 1
+            self._is_between = False
 
     def state(self) -> dict[str, Any]:
         return {"turn": self.turn, "step": self.step, "clock": self.clock, "last_tool": self.tool}

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from sqlalchemy import Engine, select
@@ -201,8 +201,7 @@ class Benchmark:
             "seconds": ended.seconds,
             "message": message,
         }
-        stands = {name: (ended.result or {}).get(name) for name in ("turn", "step", "clock", "last_tool")}
-        write_state(folder, {**_state_of(cell), **stands, **told})
+        write_state(folder, {**_state_of(cell), **_stands(folder, ended), **told})
         cost = answerer.cost_usd if answerer.prices is not None or answerer.cost_usd else None
         return Done(cell=cell, run=run, tokens=answerer.tokens, cost_usd=cost, seconds=ended.seconds, message=message)
 
@@ -248,6 +247,12 @@ def _job(cell: Cell, folder: Path) -> dict[str, Json]:
         "noise": settings.noise,
         "agent_to_agent": settings.agent_to_agent,
     }
+
+
+def _stands(folder: Path, ended: Ended) -> dict[str, Json]:
+    """Where the run stood last: by its result, else, where it was killed, by its last question."""
+    known = ended.result if ended.result is not None else asdict(before) if (before := read_state(folder)) else {}
+    return {name: known.get(name) for name in ("turn", "step", "clock", "last_tool")}
 
 
 def _state_of(cell: Cell) -> dict[str, Json]:

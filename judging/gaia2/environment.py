@@ -17,6 +17,7 @@ from pathlib import Path
 
 PACKAGE = "meta-agents-research-environments"
 SETUP = "tracejury gaia2 setup"
+STEP = "step"
 SIZE = "about 750 MB, half a minute"
 _PROBE = (
     "import json, sys; from importlib.metadata import version, PackageNotFoundError as E\n"
@@ -103,13 +104,17 @@ def remember(python: Path) -> AreEnvironment:
 
 
 def make(progress: Callable[[str], None] = lambda line: None) -> AreEnvironment:
-    """Make the environment unless it is there; `progress` gets pip's lines. Raises `Gaia2Error` where pip fails."""
+    """Make the environment unless it is there. Raises `Gaia2Error` where the installer fails.
+
+    `progress` gets a line that begins with `STEP` before each step, and the installer's lines between them.
+    """
     folder = own_folder()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.with_suffix(".lock")):
         _choice().unlink(missing_ok=True)
         if not _is_ready(folder):
             _install(folder, progress)
+            progress(f"{STEP} 4 of 4: import ARE")
             found = probe(folder / "bin" / "python")
             told = {"python": found.python_version, "are": found.are_version, "maseval": found.maseval_version}
             (folder / "ready.json").write_text(json.dumps(told), encoding="utf-8")
@@ -130,9 +135,12 @@ def scrubbed(**more: str) -> dict[str, str]:
 def _install(folder: Path, progress: Callable[[str], None]) -> None:
     listed = folder.with_suffix(".txt")
     listed.write_bytes(requirements())
+    progress(f"{STEP} 1 of 4: make an empty environment")
     _run([sys.executable, "-m", "venv", "--clear", str(folder)], progress)
     python = str(folder / "bin" / "python")
+    progress(f"{STEP} 2 of 4: install the packages")
     _run([*_installer(python), str(listed)], progress)
+    progress(f"{STEP} 3 of 4: compile them")
     _run([python, "-m", "compileall", "-q", "-j", "2", str(folder / "lib")], progress, must=False)
 
 

@@ -69,9 +69,15 @@ def write_state(folder: Path, state: Mapping[str, Json]) -> None:
 
 
 def run_states(home: Path) -> list[RunState]:
-    """Every run that was started here, the latest first."""
-    files = sorted(runs_folder(home).rglob(STATE), key=lambda file: file.stat().st_mtime, reverse=True)
+    """Every run that was started here, the latest start first."""
+    files = sorted(runs_folder(home).rglob(STATE), key=_started_at, reverse=True)
     return [state for file in files if (state := read_state(file.parent)) is not None]
+
+
+def _started_at(state: Path) -> float:
+    """When the run of a state file began: the job is written once, the state again and again."""
+    job = state.with_name("job.json")
+    return (job if job.exists() else state).stat().st_mtime
 
 
 def read_state(folder: Path) -> RunState | None:

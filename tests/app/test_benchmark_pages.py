@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 from tests.app.conftest import OpenPage
+from tests.app.workspaces import hold_blind
 from tests.build import workspace
 
 from tracejury.app.views import benchmark_rates
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.readers import read_traces
-from tracejury.ingest.store import read_transaction
+from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Trace
 from tracejury.judging.gaia2.folders import held, is_done, run_folder, run_states, write_state
 from tracejury.judging.gaia2.live import last_words, live_trace
+from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.reports.benchmark_outcomes import runs_of
 from tracejury.judging.reports.benchmark_scores import (
     beside_scores,
@@ -88,6 +90,33 @@ def test_the_runs_page_shows_each_run_with_its_step_and_clock(empty: Workspace, 
         assert table["simulated time"].tolist() == ["2023-11-14 22:13:20"]
         at.button(key="stop-all").click().run()
     assert (folder / "stop").exists()
+
+
+def test_stop_ends_the_run_that_was_chosen_whichever_wrote_last(empty: Workspace, open_page: OpenPage) -> None:
+    first, second = started(empty, "first"), started(empty, "second")
+    with held(first), held(second):
+        at = open_page("runs")
+        at.selectbox(key="benchmark-run").select("first_run_1_0a1b2c3d").run()
+        (first / "state.json").touch()
+        at.button(key="stop-one").click().run()
+    assert ((first / "stop").exists(), (second / "stop").exists()) == (True, False)
+
+
+def test_how_a_run_ended_is_hidden_while_its_trace_is_labelled_blind_and_noted_when_it_was_seen(
+    full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEJURY_USER", "me")
+    with read_transaction(full.engine) as connection:
+        blind, other = list(trace_ids(connection))[:2]
+    for name in (blind, other):
+        folder = started(full, name)
+        write_state(folder, {"trace_id": name, "scenario": name, "status": "success"})
+    hold_blind(full, "me", blind)
+    at = open_page("runs")
+    assert at.dataframe[0].value["scenario"].tolist() == [other]
+    assert "1 run left out" in at.info[0].value
+    with read_transaction(full.engine) as connection:
+        assert [len(sightings(connection, annotator="me", trace_id=name)) for name in (blind, other)] == [0, 1]
 
 
 def test_rates_have_a_row_a_capability_and_model_and_one_of_all(judged: Workspace) -> None:

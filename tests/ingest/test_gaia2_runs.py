@@ -108,7 +108,7 @@ def test_a_run_that_raised_before_its_first_event_scores_zero() -> None:
     assert (trace.outcome.score, trace.outcome.reason) == (0.0, RUN_RAISED)
     assert (len(trace.spans), trace.spans[0].status_message) == (1, "no agent today")
     run = run_of_trace(trace)
-    assert (run.status, run.fault, run.score) == ("agent_raised", "agent", 0.0)
+    assert (run.status, run.fault, run.score, run.verdict) == ("agent_raised", "agent", 0.0, None)  # no judge was asked
 
 
 def test_a_run_without_a_trace_is_not_offered_to_judges(tmp_path: Path) -> None:
@@ -320,8 +320,8 @@ def test_a_real_benchmark_of_two_configs_has_the_digits_of_its_statistics(shared
         assert rates.loc[name, "gsr_sd"] * 100 == pytest.approx(of_capability["success_rate_std"])
         assert rates.loc[name, "pass_at_k_rate"] * 100 == of_capability["pass_at_k_percent"]
         assert rates.loc[name, "pass_k_rate"] * 100 == of_capability["pass_k_percent"]
-    # Judged runs only: without the one that timed out and the one whose judge raised.
-    assert rates.loc["all", ["judged", "judged_succeeded"]].tolist() == [7, 4]
+    # Judged runs only: without the one that timed out, the one whose judge raised, and the one that raised itself.
+    assert rates.loc["all", ["judged", "judged_succeeded"]].tolist() == [6, 4]
 
 
 @pytest.mark.shared
@@ -337,11 +337,11 @@ def test_statistics_above_the_runs_are_compared_with_them(shared: Path, tmp_path
     ("case", "scored", "succeeded", "judged"),
     [
         ("no_trace_in_gsr", 2, 1, 1),
-        ("raised_before_first_event", 1, 0, 1),
+        ("raised_before_first_event", 1, 0, 0),
         ("maseval_judge_exception", 2, 1, 1),
         ("hf_then_lite", 1, 0, 1),
         ("a2a_phase", 1, 1, 1),
-        ("mini_pooled", 3, 1, 3),
+        ("mini_pooled", 3, 1, 2),
     ],
 )
 def test_shared_runs_count_as_their_harness_counts_them(

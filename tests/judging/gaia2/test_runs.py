@@ -162,6 +162,8 @@ def test_three_turns_with_a_wait_and_two_notifications_are_as_in_the_gui_file(be
     (gui,) = read_traces(bench.folder(done[0]) / "trace" / "gui")
     assert isinstance(gui, Trace)
     assert [span.span_id for span in trace.spans] == [span.span_id for span in gui.spans]
+    (state,) = run_states(bench.home.home)
+    assert (state.turn, state.step) == (trace.spans[-1].turn, trace.spans[-1].step) == (2, 11)
 
 
 def test_without_a_judge_a_run_has_no_score(bench: Bench) -> None:
