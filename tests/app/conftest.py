@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import streamlit as st
 import streamlit.config
 from argon2 import PasswordHasher
 from sqlalchemy import delete, func, select
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from tests.app.workspaces import filled, now_of
@@ -27,11 +29,12 @@ OpenPage = Callable[..., AppTest]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _scripts_read_once() -> Iterator[None]:
-    """As the app's server does it: without magic (`app/.streamlit/config.toml`), and a script is compiled once, not
-    for every run of every test."""
+def _read_once() -> Iterator[None]:
+    """As the app's server does it: without magic (`app/.streamlit/config.toml`), a script is compiled once and what
+    is installed is looked through once, not for every run of every test."""
     kept = ScriptCache()
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         for module in (app_test, local_script_runner):
             patch.setattr(module, "ScriptCache", lambda: kept)
         streamlit.config.set_option("runner.magicEnabled", False)
