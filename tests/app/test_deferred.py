@@ -35,11 +35,11 @@ def space(full: Workspace, quick_passwords: None) -> Iterator[Workspace]:
 
 def offered(open_page: OpenPage, space: Workspace, page: str, *, mode: str, name: str) -> Pressed:
     """The downloads of a page, drawn for somebody who signed in, by label: what is called when one is pressed."""
-    found: Pressed = {}
+    downloads: Pressed = {}
 
     def button(label: str, data: Any, **_options: Any) -> bool:
         if callable(data):
-            found[label] = data
+            downloads[label] = data
         return False
 
     with write_transaction(space.engine) as connection:
@@ -57,7 +57,7 @@ def offered(open_page: OpenPage, space: Workspace, page: str, *, mode: str, name
         at = open_page(page)
         if page == "admin":
             at.segmented_control(key="admin_view").set_value("Backup").run()
-    return found
+    return downloads
 
 
 def pressed(make: Callable[[], Any]) -> Any:
@@ -76,17 +76,26 @@ def pressed(make: Callable[[], Any]) -> Any:
     return outcome[0]
 
 
-@pytest.mark.parametrize("mode", ["off", "password", "oidc"])
-@pytest.mark.parametrize(("page", "name"), [("reports", "ruth"), ("reports", "root"), ("admin", "root")])
+@pytest.mark.parametrize(
+    ("mode", "page", "name"),
+    [
+        ("off", "reports", "root"),
+        ("password", "reports", "ruth"),
+        ("oidc", "reports", "ruth"),
+        ("off", "admin", "root"),
+        ("password", "admin", "root"),
+        ("oidc", "admin", "root"),
+    ],
+)
 def test_every_download_gives_its_file_whoever_may_press_it(
     mode: str, page: str, name: str, space: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACEJURY_SIGN_IN", mode)
     config.cache_clear()
     health.backup(space.engine, space.home / health.FOLDER)
-    found = offered(open_page, space, page, mode=mode, name=name)
-    assert len(found) >= (7 if page == "reports" else 1)
-    for label, make in found.items():
+    downloads = offered(open_page, space, page, mode=mode, name=name)
+    assert len(downloads) >= (7 if page == "reports" else 1)
+    for label, make in downloads.items():
         made = pressed(make)
         assert isinstance(made, (bytes, str)), (label, made)
         assert made
@@ -120,9 +129,9 @@ def test_a_download_pressed_without_the_right_says_so_and_gives_nothing(
 ) -> None:
     monkeypatch.setenv("TRACEJURY_SIGN_IN", mode)
     config.cache_clear()
-    found = offered(open_page, space, "reports", mode=mode, name="ruth")
+    downloads = offered(open_page, space, "reports", mode=mode, name="ruth")
     change(space)
-    for make in found.values():
+    for make in downloads.values():
         refused = pressed(make)
         assert isinstance(refused, NoRightError)
         assert "Try: sign in again" in str(refused)
