@@ -57,7 +57,7 @@ class Storage extends Map {
   }
 }
 
-/** A browser with a desk in it: what `desk.mjs` does with labels, without a screen. */
+/** A browser with a desk in it: what `work.mjs` does with labels, without a screen. */
 class Machine {
   constructor(name, server, roll) {
     Object.assign(this, { name, server, roll, storage: new Storage(), count: 0, clock: 0, wire: [] });

@@ -19,8 +19,8 @@ export function showKeys(desk, problem = "") {
   const groups = ["Read", "Label", "Finish"].map((group) =>
     el("section", {}, el("h3", { text: group }), ...TJ_KEYS.filter((entry) => entry.group === group).map((entry) => keyRow(desk, entry))),
   );
-  const reset = el("button", { class: "tj-quiet", text: "Reset keys", on: { click: () => desk.setKeys({}) || showKeys(desk) } });
-  const changed = Object.keys(desk.keyOverrides).length > 0;
+  const reset = el("button", { class: "tj-quiet", text: "Reset keys", on: { click: () => desk.keyboard.setKeys({}) || showKeys(desk) } });
+  const changed = Object.keys(desk.keyboard.keyOverrides).length > 0;
   openDialog(
     desk,
     "Keys",
@@ -34,7 +34,7 @@ export function showKeys(desk, problem = "") {
 function keyRow(desk, entry) {
   const title = entry.id.startsWith("dimension") ? desk.dimensions[+entry.id.slice(9) - 1]?.title : entry.title;
   if (!title) return null;
-  const keys = keysOf(entry.id, desk.keyOverrides).map((key) => el("kbd", { text: keyLabel(key) }));
+  const keys = keysOf(entry.id, desk.keyboard.keyOverrides).map((key) => el("kbd", { text: keyLabel(key) }));
   const button = el("button", { class: "tj-key", disabled: entry.fixed, "aria-label": `Change the key of: ${title}`, "data-action": entry.id }, ...keys);
   button.onclick = () => {
     replaceIn(button, el("em", { text: "press a key" }));
@@ -49,20 +49,20 @@ function takeKey(desk, entry, event) {
   if (["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
   if (event.key === "Escape") return showKeys(desk);
   const key = pressedKey(event);
-  const problem = key === null ? "This key cannot be used." : keyConflict(entry.id, key, desk.keyOverrides);
-  if (problem === null) desk.setKeys({ ...desk.keyOverrides, [entry.id]: key });
+  const problem = key === null ? "This key cannot be used." : keyConflict(entry.id, key, desk.keyboard.keyOverrides);
+  if (problem === null) desk.keyboard.setKeys({ ...desk.keyboard.keyOverrides, [entry.id]: key });
   showKeys(desk, problem || "");
 }
 
 export function askSkip(desk) {
   const reason = el("textarea", { class: "tj-field", rows: 3, "aria-label": "Reason", placeholder: "Why do you skip this trace? An administrator reads this reason." });
-  reason.value = desk.skipDraft || desk.state.review.reason;
-  reason.oninput = () => (desk.skipDraft = reason.value); // Esc closes the dialog, not what was written
+  reason.value = desk.submission.skipDraft || desk.work.state.review.reason;
+  reason.oninput = () => (desk.submission.skipDraft = reason.value); // Esc closes the dialog, not what was written
   const skip = el("button", { class: "tj-primary", text: "Skip this trace" });
   skip.onclick = () => {
     if (!reason.value.trim()) return reason.focus();
     desk.part("dialog").close();
-    desk.finish("skipped", reason.value.trim());
+    desk.submission.finish("skipped", reason.value.trim());
   };
   openDialog(desk, "Skip this trace", head(desk, "Skip this trace"), reason, el("div", { class: "tj-dialog-acts" }, skip));
   reason.focus();
@@ -70,11 +70,11 @@ export function askSkip(desk) {
 
 /** Before the judges are shown: what it means, and that there is no way back. */
 export function askReveal(desk) {
-  const { errors } = desk.state;
+  const { errors } = desk.work.state;
   const go = el("button", { class: "tj-primary", text: "Reveal" });
   go.onclick = () => {
     desk.part("dialog").close();
-    desk.reveal();
+    desk.submission.reveal();
   };
   openDialog(
     desk,
@@ -88,7 +88,7 @@ export function askReveal(desk) {
 }
 
 export function showRefused(desk) {
-  const items = desk.outbox.parked.map((item) => el("li", {}, el("b", { text: describeOperation(item.op) }), el("span", { text: " " + item.reason })));
+  const items = desk.work.outbox.parked.map((item) => el("li", {}, el("b", { text: describeOperation(item.op) }), el("span", { text: " " + item.reason })));
   openDialog(
     desk,
     "Changes that were refused",
@@ -98,8 +98,8 @@ export function showRefused(desk) {
     el(
       "div",
       { class: "tj-dialog-acts" },
-      el("button", { class: "tj-secondary", text: "Delete changes", on: { click: () => desk.part("dialog").close() || desk.dropRefused() } }),
-      el("button", { class: "tj-primary", text: "Send again", on: { click: () => desk.part("dialog").close() || desk.outbox.nudge() } }),
+      el("button", { class: "tj-secondary", text: "Delete changes", on: { click: () => desk.part("dialog").close() || desk.work.dropRefused() } }),
+      el("button", { class: "tj-primary", text: "Send again", on: { click: () => desk.part("dialog").close() || desk.work.outbox.nudge() } }),
     ),
   );
 }

@@ -23,18 +23,18 @@ export class ErrorCards {
   }
 
   get error() {
-    return this.desk.state.errors.find((error) => error.label_id === this.desk.errorId) || null;
+    return this.desk.work.state.errors.find((error) => error.label_id === this.desk.errorId) || null;
   }
 
   /** A label as stored is the whole label: every change puts all of it, as it is now and not as it was when drawn. */
   change({ label_id }, changes, merge = null) {
-    const error = this.desk.state.errors.find((each) => each.label_id === label_id);
+    const error = this.desk.work.state.errors.find((each) => each.label_id === label_id);
     if (!error || this.refuses(error)) return;
-    this.desk.act("error.put", { ...error, ...changes }, merge);
+    this.desk.work.act("error.put", { ...error, ...changes }, merge);
   }
 
   refuses(error) {
-    const isRefused = this.desk.phase === "revealed" && error.phase === "blind";
+    const isRefused = this.desk.work.phase === "revealed" && error.phase === "blind";
     if (isRefused) say(this.desk, "This label is blind and can no longer change. Press A to add another error, marked “after reveal”");
     return isRefused;
   }
@@ -42,13 +42,13 @@ export class ErrorCards {
   add() {
     const { desk } = this;
     const evidence = desk.reader.selectedEvidence();
-    const span = evidence ? evidence.span_id : desk.spans.id[desk.current];
-    const error = newErrorLabel(desk.newId(), [span], evidence ? [evidence] : [], desk.phase);
+    const span = evidence ? evidence.span_id : desk.trace.spans.id[desk.place.current];
+    const error = newErrorLabel(desk.work.newId(), [span], evidence ? [evidence] : [], desk.work.phase);
     desk.errorId = error.label_id;
-    if (!desk.act("error.put", error)) return;
+    if (!desk.work.act("error.put", error)) return;
     if (evidence) {
       desk.reader.dropSelection();
-      desk.select(desk.spans.seqOf.get(span), { keepScroll: true });
+      desk.place.select(desk.trace.spans.seqOf.get(span), { keepScroll: true });
     }
     desk.focusPane("errors");
     this.scrollToCard();
@@ -60,7 +60,7 @@ export class ErrorCards {
 
   need() {
     if (this.error) return this.error;
-    say(this.desk, this.desk.state.errors.length ? `Choose an error first (${this.keyOf("nextError")})` : `Press ${this.keyOf("newError")} to label an error on this span`);
+    say(this.desk, this.desk.work.state.errors.length ? `Choose an error first (${this.keyOf("nextError")})` : `Press ${this.keyOf("newError")} to label an error on this span`);
     return null;
   }
 
@@ -88,11 +88,11 @@ export class ErrorCards {
 
   addSpan() {
     const error = this.need();
-    const id = this.desk.spans.id[this.desk.current];
+    const id = this.desk.trace.spans.id[this.desk.place.current];
     if (error && !error.span_ids.includes(id)) this.change(error, { span_ids: [...error.span_ids, id] });
   }
 
-  removeSpan(id = this.desk.spans.id[this.desk.current]) {
+  removeSpan(id = this.desk.trace.spans.id[this.desk.place.current]) {
     const error = this.need();
     if (error && error.span_ids.includes(id)) this.change(error, { span_ids: error.span_ids.filter((other) => other !== id) });
   }
@@ -100,16 +100,16 @@ export class ErrorCards {
   delete() {
     const error = this.need();
     if (!error || this.refuses(error)) return;
-    const at = this.desk.state.errors.indexOf(error);
-    if (!this.desk.act("error.delete", { label_id: error.label_id })) return;
-    const left = this.desk.state.errors;
+    const at = this.desk.work.state.errors.indexOf(error);
+    if (!this.desk.work.act("error.delete", { label_id: error.label_id })) return;
+    const left = this.desk.work.state.errors;
     this.desk.errorId = left.length ? left[Math.min(at, left.length - 1)].label_id : null;
     this.desk.draw();
     say(this.desk, "Error deleted. Press U to undo");
   }
 
   next() {
-    const { errors } = this.desk.state;
+    const { errors } = this.desk.work.state;
     if (!errors.length) return;
     const at = errors.findIndex((error) => error.label_id === this.desk.errorId);
     this.choose(errors[(at + 1) % errors.length].label_id);
@@ -122,8 +122,8 @@ export class ErrorCards {
     this.desk.reader.markAll();
     this.scrollToCard();
     const error = this.error;
-    const seq = error && error.span_ids.length ? this.desk.spans.seqOf.get(error.span_ids[0]) : undefined;
-    if (seq !== undefined) this.desk.select(seq, {});
+    const seq = error && error.span_ids.length ? this.desk.trace.spans.seqOf.get(error.span_ids[0]) : undefined;
+    if (seq !== undefined) this.desk.place.select(seq, {});
   }
 
   describe() {
@@ -132,7 +132,7 @@ export class ErrorCards {
 
   draw() {
     const { desk } = this;
-    const { errors } = desk.state;
+    const { errors } = desk.work.state;
     const focused = this.host.contains(document.activeElement) ? document.activeElement : null;
     if (this.isOnlyTyped(focused)) return;
     const hold = focused && focused.dataset.hold ? { id: focused.dataset.hold, from: focused.selectionStart, to: focused.selectionEnd } : null;
@@ -150,13 +150,14 @@ export class ErrorCards {
   }
 
   keyOf(action) {
-    return keyHint(action, this.desk.keyOverrides);
+    return keyHint(action, this.desk.keyboard.keyOverrides);
   }
 
   /** Whether nothing but the words in hand have changed: their field stays, with its own undo and its composition. */
   isOnlyTyped(field) {
-    const { errors, review } = this.desk.state;
-    const { errorId, isLocked, phase } = this.desk;
+    const { errors, review } = this.desk.work.state;
+    const { errorId } = this.desk;
+    const { isLocked, phase } = this.desk.work;
     const others = errors.map((error) => (error.label_id === errorId ? { ...error, description: "" } : error));
     const shape = JSON.stringify([others, errorId, isLocked, phase, review.no_error]);
     const isSame = shape === this.shape;
@@ -174,26 +175,26 @@ export class ErrorCards {
   noError() {
     const { desk } = this;
     const box = el("input", { type: "checkbox", "data-hold": "no-error" });
-    box.checked = desk.state.review.no_error;
-    box.disabled = desk.isLocked || desk.phase === "revealed" || (desk.state.errors.length > 0 && !box.checked);
+    box.checked = desk.work.state.review.no_error;
+    box.disabled = desk.work.isLocked || desk.work.phase === "revealed" || (desk.work.state.errors.length > 0 && !box.checked);
     box.onchange = () => this.toggleNoError();
-    return el("label", { class: "tj-no-error", title: desk.state.errors.length ? "This trace has labelled errors" : null }, box, "No error in this trace");
+    return el("label", { class: "tj-no-error", title: desk.work.state.errors.length ? "This trace has labelled errors" : null }, box, "No error in this trace");
   }
 
   toggleNoError() {
     const { desk } = this;
-    if (desk.phase === "revealed") return say(desk, "This is part of your blind answer and can no longer change");
-    if (desk.state.errors.length && !desk.state.review.no_error) {
+    if (desk.work.phase === "revealed") return say(desk, "This is part of your blind answer and can no longer change");
+    if (desk.work.state.errors.length && !desk.work.state.review.no_error) {
       desk.draw();
       return say(desk, "This trace has labelled errors. Delete them before you tick the box");
     }
-    desk.act("review.put", desk.reviewWith({ no_error: !desk.state.review.no_error }));
+    desk.work.act("review.put", desk.work.reviewWith({ no_error: !desk.work.state.review.no_error }));
   }
 
   /** Labels are values: the row of one that has not changed is used again, so that 200 errors cost no more than one. */
   keptRow(error, number) {
     const kept = this.rows.get(error.label_id);
-    const { phase } = this.desk;
+    const { phase } = this.desk.work;
     if (kept && kept.error === error && kept.number === number && kept.phase === phase) return kept.node;
     const node = this.row(error, number);
     this.rows.set(error.label_id, { error, number, phase, node });
@@ -218,7 +219,7 @@ export class ErrorCards {
   /** Once judges have been shown, every label says from which side of that it is. */
   phaseTag(error) {
     if (error.phase === "revealed") return el("span", { class: "tj-tag tj-tag-after", title: "Stored after the judges' findings were revealed", text: "after reveal" });
-    return this.desk.phase === "revealed" ? el("span", { class: "tj-tag", title: "Stored before the judges' findings were revealed", text: "blind" }) : null;
+    return this.desk.work.phase === "revealed" ? el("span", { class: "tj-tag", title: "Stored before the judges' findings were revealed", text: "blind" }) : null;
   }
 
   isComplete(error) {
@@ -226,12 +227,12 @@ export class ErrorCards {
   }
 
   ordinals(error) {
-    return error.span_ids.map((id) => (this.desk.spans.seqOf.has(id) ? "S" + (this.desk.spans.seqOf.get(id) + 1) : id.slice(0, 8)));
+    return error.span_ids.map((id) => (this.desk.trace.spans.seqOf.has(id) ? "S" + (this.desk.trace.spans.seqOf.get(id) + 1) : id.slice(0, 8)));
   }
 
   card(error, number) {
     const { desk } = this;
-    const isClosed = desk.isClosedLabel(error);
+    const isClosed = desk.work.isClosedLabel(error);
     const card = el(
       "section",
       { class: "tj-card tj-now" + (error.phase === "revealed" ? " tj-after" : ""), "data-label": error.label_id, "aria-label": `Error ${number + 1}` },
@@ -243,7 +244,7 @@ export class ErrorCards {
         this.phaseTag(error),
         isClosed ? null : el("button", { class: "tj-quiet tj-delete", title: `Delete this error (${this.keyOf("deleteError")})`, "aria-label": `Delete error ${number + 1}`, text: "Delete", "data-hold": "delete", on: { click: () => this.delete() } }),
       ),
-      isClosed && this.desk.phase === "revealed" ? el("p", { class: "tj-closed" }, "This blind label can no longer change, because the judges' findings have been revealed. ", el("kbd", { text: keyHint("newError", this.desk.keyOverrides) }), " adds another error, marked “after reveal”.") : null,
+      isClosed && this.desk.work.phase === "revealed" ? el("p", { class: "tj-closed" }, "This blind label can no longer change, because the judges' findings have been revealed. ", el("kbd", { text: keyHint("newError", this.desk.keyboard.keyOverrides) }), " adds another error, marked “after reveal”.") : null,
       this.dimensions(error, isClosed),
       this.impacts(error, isClosed),
       this.evidenceList(error, isClosed),
@@ -259,7 +260,7 @@ export class ErrorCards {
       el(
         "span",
         { class: "tj-span-chip" },
-        el("button", { class: "tj-link", title: id, text: ordinals[i], "data-hold": "span-" + id, on: { click: () => this.desk.selectId(id) } }),
+        el("button", { class: "tj-link", title: id, text: ordinals[i], "data-hold": "span-" + id, on: { click: () => this.desk.place.selectId(id) } }),
         isClosed ? null : el("button", { class: "tj-x", "aria-label": `Remove span ${ordinals[i]}`, text: "×", "data-hold": "x-" + id, on: { click: () => this.removeSpan(id) } }),
       ),
     );
@@ -306,7 +307,7 @@ export class ErrorCards {
   }
 
   placeText(evidence) {
-    const seq = this.desk.spans.seqOf.get(evidence.span_id);
+    const seq = this.desk.trace.spans.seqOf.get(evidence.span_id);
     return seq === undefined ? "" : "S" + (seq + 1);
   }
 
@@ -329,7 +330,7 @@ export class ErrorCards {
   typed(labelId, text) {
     clearTimeout(this.typing?.timer);
     this.typing = { labelId, text, timer: setTimeout(() => this.typingPaused(), TJ_TYPING_PAUSE) };
-    this.desk.drawSaved();
+    this.desk.head.drawSaved();
   }
 
   /** Half-composed words (an input method shows its choices) are not saved, and their field is not touched. */
@@ -345,7 +346,7 @@ export class ErrorCards {
     const { labelId, text, timer } = this.typing;
     clearTimeout(timer);
     this.typing = null;
-    const error = this.desk.state.errors.find((each) => each.label_id === labelId);
+    const error = this.desk.work.state.errors.find((each) => each.label_id === labelId);
     if (error && error.description !== text) this.change(error, { description: text }, "description:" + labelId);
   }
 

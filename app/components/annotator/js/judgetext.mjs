@@ -39,7 +39,7 @@ export class JudgeText {
     this.setOpen(false);
     this.host.onclick = (event) => {
       const header = event.target.closest("[data-header]");
-      if (header && getSelection().isCollapsed) desk.select(+header.dataset.header);
+      if (header && getSelection().isCollapsed) desk.place.select(+header.dataset.header);
     };
   }
 
@@ -47,8 +47,8 @@ export class JudgeText {
     if (!this.isOpen && !this.host.firstChild && !(await this.load())) return;
     this.setOpen(!this.isOpen);
     this.desk.focusPane("text");
-    if (this.isOpen) this.scrollTo(this.desk.current);
-    else this.desk.reader.show(this.desk.current, this.desk.current);
+    if (this.isOpen) this.scrollTo(this.desk.place.current);
+    else this.desk.reader.show(this.desk.place.current, this.desk.place.current);
   }
 
   setOpen(isOpen) {
@@ -60,7 +60,7 @@ export class JudgeText {
   }
 
   async load() {
-    const text = await this.desk.fetchFrom("text/" + encodeURIComponent(this.desk.traceId), {}, (answer) => answer.text());
+    const text = await this.desk.connection.fetchFrom("text/" + encodeURIComponent(this.desk.traceId), {}, (answer) => answer.text());
     if (text === null) return false;
     this.headers = new Map();
     replaceIn(this.host, ...stretchesOf(text).map((stretch) => this.stretch(stretch)));

@@ -233,3 +233,21 @@ export async function copyText(desk, text, what) {
 export function meaningOf(term) {
   return typeof TJ_TERMS === "undefined" ? null : TJ_TERMS[term] || null;
 }
+
+/** What this browser remembers under `key`; `otherwise` where that is nothing or cannot be read. */
+export function recall(key, otherwise, storage = window.localStorage) {
+  try {
+    const text = storage.getItem(key);
+    return text === null ? otherwise : JSON.parse(text);
+  } catch {
+    return otherwise;
+  }
+}
+
+export function remember(key, value, storage = window.localStorage) {
+  try {
+    storage.setItem(key, JSON.stringify(value));
+  } catch {
+    return; // a preference, not a label: it may be lost
+  }
+}

@@ -1,5 +1,6 @@
 // The panes' widths: two bars between them, moved by mouse or key, folded with Enter, kept with the person's settings.
 
+export const TJ_PANES = ["tree", "text", "errors", "scores"];
 const TJ_WIDEST = 60; // percent of the desk
 const TJ_STEP = 2;
 const TJ_NARROWEST = 10; // a narrower pane is folded

@@ -20,11 +20,11 @@ export class Reader {
     this.flow = el("div", { class: "tj-flow" });
     replaceIn(this.scroller, this.flow);
     this.watcher = new IntersectionObserver((entries) => this.watch(entries), { root: this.scroller, rootMargin: "1400px 0px" });
-    for (let first = 0; first < desk.spans.size; first += TJ_GROUP) this.addGroup(first);
+    for (let first = 0; first < desk.trace.spans.size; first += TJ_GROUP) this.addGroup(first);
   }
 
   addGroup(first) {
-    const last = Math.min(first + TJ_GROUP, this.desk.spans.size);
+    const last = Math.min(first + TJ_GROUP, this.desk.trace.spans.size);
     const node = el("div", { class: "tj-group", "data-first": first });
     node.style.minHeight = this.estimate(first, last) + "px";
     this.flow.append(node);
@@ -34,7 +34,7 @@ export class Reader {
 
   estimate(first, last) {
     let height = 0;
-    for (let seq = first; seq < last; seq++) height += 44 + Math.min(600, this.desk.loadedTexts(seq).reduce((sum, text) => sum + 40 + text.length / 5, 0) || 60);
+    for (let seq = first; seq < last; seq++) height += 44 + Math.min(600, this.desk.trace.loadedTexts(seq).reduce((sum, text) => sum + 40 + text.length / 5, 0) || 60);
     return Math.round(height);
   }
 
@@ -47,7 +47,7 @@ export class Reader {
   }
 
   isInUse(group) {
-    const { current } = this.desk;
+    const { current } = this.desk.place;
     const selection = window.getSelection();
     return (
       (current >= group.first && current < group.last) ||
@@ -75,12 +75,12 @@ export class Reader {
   }
 
   isLoaded({ first, last }) {
-    return Boolean(this.desk.blocks[first] && this.desk.blocks[last - 1]);
+    return Boolean(this.desk.trace.blocks[first] && this.desk.trace.blocks[last - 1]);
   }
 
   async load(group) {
-    await this.desk.rest;
-    const isLoaded = this.isLoaded(group) || (await this.desk.loadBlocks(group.first, group.last - group.first));
+    await this.desk.trace.rest;
+    const isLoaded = this.isLoaded(group) || (await this.desk.trace.loadBlocks(group.first, group.last - group.first));
     if (!group.isDrawn || !this.groups.includes(group)) return;
     this.refill(group, isLoaded ? null : "This span could not be loaded.");
   }
@@ -105,9 +105,9 @@ export class Reader {
     if (this.isAsking || !this.asked.size) return;
     this.isAsking = true;
     const names = [...this.asked].slice(0, 200);
-    const answer = await this.desk.fetchFrom("layout/" + encodeURIComponent(this.desk.traceId), { texts: names.join(",") }, (reply) => reply.json(), { isQuiet: true });
+    const answer = await this.desk.connection.fetchFrom("layout/" + encodeURIComponent(this.desk.traceId), { texts: names.join(",") }, (reply) => reply.json(), { isQuiet: true });
     this.isAsking = false;
-    if (this.desk.signal.aborted || !answer || answer.digest !== this.desk.doc.digest) return; // the text stays raw
+    if (this.desk.signal.aborted || !answer || answer.digest !== this.desk.trace.doc.digest) return; // the text stays raw
     const fresh = Object.entries(answer.layouts).filter(([name]) => !this.layouts.has(name));
     for (const [name, layout] of fresh) this.layouts.set(name, layout);
     for (const name of fresh.length ? fresh.map(([each]) => each) : names) this.asked.delete(name);
@@ -117,7 +117,7 @@ export class Reader {
 
   showLayouts(names) {
     const hold = this.heldPlace(true);
-    const has = (seq) => (this.desk.blocks[seq]?.parts || []).some((part) => names.has(part.text + (isProse(part) ? "p" : "")));
+    const has = (seq) => (this.desk.trace.blocks[seq]?.parts || []).some((part) => names.has(part.text + (isProse(part) ? "p" : "")));
     const twin = (host) => this.hostsOf(+host.dataset.seq, host.dataset.field).find((each) => each.tjFrom === host.tjFrom);
     keepSelection(this.scroller, twin, () => {
       for (const group of this.groups) if (group.isDrawn) for (let seq = group.first; seq < group.last; seq++) if (has(seq) && !this.blockNode(seq)?.contains(document.activeElement)) this.redraw(seq);
@@ -127,9 +127,9 @@ export class Reader {
 
   /** Keeps the span in hand where it stands on the screen while others around it change their height. */
   heldPlace(isAlways = false) {
-    const before = this.blockNode(this.desk.current)?.getBoundingClientRect().top;
+    const before = this.blockNode(this.desk.place.current)?.getBoundingClientRect().top;
     return () => {
-      const after = this.blockNode(this.desk.current)?.getBoundingClientRect().top;
+      const after = this.blockNode(this.desk.place.current)?.getBoundingClientRect().top;
       if (before !== undefined && after !== undefined && (isAlways || this.justMoved)) this.scroller.scrollTop += after - before;
     };
   }
@@ -150,32 +150,32 @@ export class Reader {
 
   block(seq, problem = null) {
     const { desk } = this;
-    const block = desk.blocks[seq];
+    const block = desk.trace.blocks[seq];
     const body = !block
       ? [el("div", { class: "tj-loading", text: problem || "Loading…" }, problem ? el("button", { class: "tj-link", text: "Try again", on: { click: () => this.load(this.groupOf(seq)) } }) : null)]
       : [this.repeats(seq, block), ...block.parts.map((part, number) => this.part(seq, part, number))];
     return el(
       "article",
       {
-        class: "tj-block" + (seq === desk.current ? " tj-now" : "") + (desk.spans.status[seq] === 2 ? " tj-has-failed" : ""),
+        class: "tj-block" + (seq === desk.place.current ? " tj-now" : "") + (desk.trace.spans.status[seq] === 2 ? " tj-has-failed" : ""),
         "data-block": seq,
         "aria-labelledby": "tj-head-" + seq,
       },
       this.header(seq),
-      ...desk.warningsOf(seq).map((warning) => el("div", { class: "tj-warning" }, el("bdi", { text: warning }))),
+      ...desk.trace.warningsOf(seq).map((warning) => el("div", { class: "tj-warning" }, el("bdi", { text: warning }))),
       ...body,
     );
   }
 
   header(seq) {
     const { desk } = this;
-    const { spans } = desk;
+    const { spans } = desk.trace;
     const agent = spans.agentOf(seq);
     const facts = [
       spans.tool[seq] >= 0 && spans.names[spans.name[seq]] !== spans.title(seq) ? spans.names[spans.name[seq]] : null,
       durationText(spans.duration[seq]),
       spans.tokens[seq] === null ? null : countText(spans.tokens[seq]) + " tokens",
-      spans.model[seq] >= 0 ? desk.models[spans.model[seq]] : null,
+      spans.model[seq] >= 0 ? desk.trace.models[spans.model[seq]] : null,
     ].filter(Boolean);
     return el(
       "header",
@@ -190,7 +190,7 @@ export class Reader {
         "span",
         { class: "tj-block-acts" },
         el("button", { class: "tj-quiet", title: "Copy the span's id", text: spans.id[seq].slice(0, 8), on: { click: () => copyText(desk, spans.id[seq], "Span id") } }),
-        el("button", { class: "tj-quiet", title: "Copy a link to this span", text: "link", on: { click: () => copyText(desk, desk.linkTo(seq), "Link") } }),
+        el("button", { class: "tj-quiet", title: "Copy a link to this span", text: "link", on: { click: () => copyText(desk, desk.place.linkTo(seq), "Link") } }),
       ),
     );
   }
@@ -216,7 +216,7 @@ export class Reader {
   part(seq, part, number) {
     const { desk } = this;
     const key = `${seq}:${number}`;
-    const text = desk.textOf(part.text);
+    const text = desk.trace.textOf(part.text);
     const role = roleOf(part);
     const isMessage = part.field.startsWith("message:");
     const layout = this.layoutOf(part);
@@ -256,7 +256,7 @@ export class Reader {
   pictureButton(digest) {
     const button = el("button", { class: "tj-more", title: "From the trace's own bytes; nothing is fetched from elsewhere", text: "Show picture" });
     button.onclick = async () => {
-      const blob = await this.desk.fetchFrom(`picture/${encodeURIComponent(this.desk.traceId)}/${digest}`, {}, (answer) => answer.blob());
+      const blob = await this.desk.connection.fetchFrom(`picture/${encodeURIComponent(this.desk.traceId)}/${digest}`, {}, (answer) => answer.blob());
       if (blob) button.replaceWith(el("img", { class: "tj-picture", alt: "Picture " + digest.slice(0, 8), src: URL.createObjectURL(blob) }));
     };
     return button;
@@ -270,14 +270,14 @@ export class Reader {
 
   async openPart(seq, key) {
     this.opened.add(key);
-    if (this.desk.hasCutText(seq)) await this.desk.loadBlocks(seq, 1, true);
+    if (this.desk.trace.hasCutText(seq)) await this.desk.trace.loadBlocks(seq, 1, true);
     this.redraw(seq);
   }
 
   async openAll(seq) {
-    const block = this.desk.blocks[seq];
+    const block = this.desk.trace.blocks[seq];
     if (!block) return;
-    if (this.desk.hasCutText(seq)) await this.desk.loadBlocks(seq, 1, true);
+    if (this.desk.trace.hasCutText(seq)) await this.desk.trace.loadBlocks(seq, 1, true);
     const keys = block.parts.flatMap((part, number) => [`${seq}:${number}`, ...(part.pieces || []).map((_, piece) => `${seq}:${number}:${piece}`)]);
     const isOpen = keys.every((key) => this.opened.has(key));
     for (const key of keys) isOpen ? this.opened.delete(key) : this.opened.add(key);
@@ -289,7 +289,7 @@ export class Reader {
     for (const each of [previous, seq]) this.blockNode(each)?.classList.toggle("tj-now", each === seq);
     const group = this.groupOf(seq);
     this.draw(group);
-    for (const near of [this.groups[seq / TJ_GROUP - 1], this.groups[Math.floor(seq / TJ_GROUP) + 1]]) if (near && this.desk.spans.size < 400) this.draw(near);
+    for (const near of [this.groups[seq / TJ_GROUP - 1], this.groups[Math.floor(seq / TJ_GROUP) + 1]]) if (near && this.desk.trace.spans.size < 400) this.draw(near);
     this.scrollTo(this.blockNode(seq));
     this.justMoved = true;
     clearTimeout(this.movedTimer);
@@ -305,17 +305,17 @@ export class Reader {
 
   /** Opens the text that holds `evidence` as far as needed and brings it into view. */
   async showEvidence(evidence) {
-    const seq = this.desk.spans.seqOf.get(evidence.span_id);
+    const seq = this.desk.trace.spans.seqOf.get(evidence.span_id);
     if (seq === undefined) return false;
-    this.desk.select(seq, {});
-    if (!this.desk.blocks[seq]) await this.desk.loadBlocks(seq, 1);
-    if (this.desk.hasCutText(seq)) await this.desk.loadBlocks(seq, 1, true);
+    this.desk.place.select(seq, {});
+    if (!this.desk.trace.blocks[seq]) await this.desk.trace.loadBlocks(seq, 1);
+    if (this.desk.trace.hasCutText(seq)) await this.desk.trace.loadBlocks(seq, 1, true);
     const found = this.findEvidence(seq, evidence);
     if (!found) return false;
     const [key, host] = found;
     if (!host) {
       this.opened.add(key);
-      const part = this.desk.blocks[seq].parts[+key.split(":")[1]];
+      const part = this.desk.trace.blocks[seq].parts[+key.split(":")[1]];
       (part?.pieces || []).forEach((_, piece) => this.opened.add(`${key}:${piece}`));
       if (key.split(":")[1].startsWith("r")) this.opened.add(seq + ":repeats");
       this.redraw(seq);
@@ -330,11 +330,11 @@ export class Reader {
   }
 
   findEvidence(seq, evidence) {
-    const block = this.desk.blocks[seq];
+    const block = this.desk.trace.blocks[seq];
     const parts = [...block.parts.map((part, n) => [part, `${seq}:${n}`]), ...block.repeats.map((r, n) => [repeatPart(r), `${seq}:r${n}`])];
     for (const [part, key] of parts) {
       if (evidence.field && part.field !== evidence.field) continue;
-      if (!placeEvidence(this.desk.textOf(part.text).loaded, evidence)) continue;
+      if (!placeEvidence(this.desk.trace.textOf(part.text).loaded, evidence)) continue;
       return [key, this.rangesOf(evidence)[0] ? key : null];
     }
     return null;
@@ -347,7 +347,7 @@ export class Reader {
   }
 
   rangesOf(evidence) {
-    const seq = this.desk.spans.seqOf.get(evidence.span_id);
+    const seq = this.desk.trace.spans.seqOf.get(evidence.span_id);
     if (seq === undefined) return [];
     return this.hostsOf(seq, evidence.field).flatMap((host) => {
       const place = placeEvidence(host.tjText, evidence);
@@ -367,8 +367,8 @@ export class Reader {
   markAll() {
     const { desk } = this;
     const evidences = (errors) => errors.flatMap((error) => error.evidence).flatMap((evidence) => this.rangesOf(evidence));
-    markRanges("tj-evidence", evidences(desk.state.errors.filter((error) => error.label_id !== desk.errorId)));
-    markRanges("tj-evidence-now", evidences(desk.state.errors.filter((error) => error.label_id === desk.errorId)));
+    markRanges("tj-evidence", evidences(desk.work.state.errors.filter((error) => error.label_id !== desk.errorId)));
+    markRanges("tj-evidence-now", evidences(desk.work.state.errors.filter((error) => error.label_id === desk.errorId)));
     markRanges("tj-hit", desk.tree && desk.tree.query.length > 1 ? this.hitRanges(desk.tree.query.toLowerCase()) : []);
   }
 
@@ -386,7 +386,7 @@ export class Reader {
   }
 
   async scrollToHit(seq) {
-    if (!this.desk.blocks[seq]) await this.desk.loadBlocks(seq, 1);
+    if (!this.desk.trace.blocks[seq]) await this.desk.trace.loadBlocks(seq, 1);
     const query = this.desk.tree.query.toLowerCase();
     for (const host of this.hostsOf(seq)) {
       const at = host.tjText.toLowerCase().indexOf(query);
@@ -403,7 +403,7 @@ export class Reader {
     const chosen = selectedText(this.scroller);
     if (!chosen) return null;
     const { host, from, to } = chosen;
-    const spanId = this.desk.spans.id[+host.dataset.seq];
+    const spanId = this.desk.trace.spans.id[+host.dataset.seq];
     return evidenceOf(host.tjText, from, to, { span_id: spanId, field: host.dataset.field });
   }
 
@@ -442,7 +442,7 @@ export class Reader {
   }
 
   principalHost() {
-    const hosts = this.hostsOf(this.desk.current).filter((host) => host.tjMap.length);
+    const hosts = this.hostsOf(this.desk.place.current).filter((host) => host.tjMap.length);
     return hosts[hosts.length - 1] || null;
   }
 

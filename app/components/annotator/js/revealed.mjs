@@ -36,7 +36,7 @@ export class Revealed {
 
   finding(finding) {
     const { desk } = this;
-    const own = finding.labels.map((id) => desk.state.errors.findIndex((error) => error.label_id === id) + 1).filter(Boolean);
+    const own = finding.labels.map((id) => desk.work.state.errors.findIndex((error) => error.label_id === id) + 1).filter(Boolean);
     const dimension = finding.dimension || finding.rubric;
     return el(
       "article",
@@ -53,17 +53,17 @@ export class Revealed {
     if (!citations.length) return el("p", { class: "tj-hint", text: "The finding cites no span." });
     const seen = new Set();
     const chips = citations.map(([cite, spanId]) => {
-      const seq = this.desk.spans.seqOf.get(spanId);
+      const seq = this.desk.trace.spans.seqOf.get(spanId);
       if (seq === undefined) return el("span", { class: "tj-cite tj-cite-lost", title: "This citation matches no span of the trace" }, el("bdi", { text: cite.slice(0, 60) || "(empty)" }), " matches no span");
       if (seen.has(seq)) return null;
       seen.add(seq);
-      return el("button", { class: "tj-cite", title: cite, text: "S" + (seq + 1), "aria-label": `Go to span S${seq + 1}`, on: { click: () => this.desk.select(seq) } });
+      return el("button", { class: "tj-cite", title: cite, text: "S" + (seq + 1), "aria-label": `Go to span S${seq + 1}`, on: { click: () => this.desk.place.select(seq) } });
     });
     return el("div", { class: "tj-cites" }, ...chips);
   }
 
   quote(text, spanId, place) {
-    const isThere = this.desk.spans.seqOf.has(spanId);
+    const isThere = this.desk.trace.spans.seqOf.has(spanId);
     const words = isThere
       ? el("button", { class: "tj-quote-text", dir: "auto", title: "Show this quote in the conversation", text, on: { click: () => this.desk.cards.showEvidence({ quote: text, span_id: spanId, field: null, start: null, end: null, before: "", after: "" }) } })
       : el("span", { class: "tj-quote-text", dir: "auto", text });

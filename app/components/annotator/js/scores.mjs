@@ -21,22 +21,22 @@ export class Scores {
 
   /** A change of the dimension in hand; undone like any other act. */
   change(changes, merge = null, key = this.dimension.key) {
-    this.desk.act("score.put", { ...scoreOf(this.desk.state, key), ...changes }, merge);
+    this.desk.work.act("score.put", { ...scoreOf(this.desk.work.state, key), ...changes }, merge);
   }
 
   set(value) {
-    const score = scoreOf(this.desk.state, this.dimension.key);
+    const score = scoreOf(this.desk.work.state, this.dimension.key);
     this.change({ value: score.value === value ? null : value, not_applicable: false });
   }
 
   /** An answer by key: on to the next dimension; one that is deleted stays in hand. */
   answer(act) {
     act();
-    if (!this.desk.isLocked && isGiven(scoreOf(this.desk.state, this.dimension.key))) this.move(1);
+    if (!this.desk.work.isLocked && isGiven(scoreOf(this.desk.work.state, this.dimension.key))) this.move(1);
   }
 
   toggleNotApplicable() {
-    const score = scoreOf(this.desk.state, this.dimension.key);
+    const score = scoreOf(this.desk.work.state, this.dimension.key);
     this.change({ value: null, not_applicable: !score.not_applicable });
   }
 
@@ -45,7 +45,7 @@ export class Scores {
   }
 
   stepConfidence(step) {
-    const now = scoreOf(this.desk.state, this.dimension.key).confidence;
+    const now = scoreOf(this.desk.work.state, this.dimension.key).confidence;
     this.setConfidence(now === null ? 2 : Math.min(3, Math.max(1, now + step)));
   }
 
@@ -66,13 +66,13 @@ export class Scores {
 
   draw() {
     const { desk } = this;
-    const drawn = [desk.state.scores, this.row, desk.isLocked, desk.phase, desk.revealed];
+    const drawn = [desk.work.state.scores, this.row, desk.work.isLocked, desk.work.phase, desk.submission.revealed];
     if (this.drawn && drawn.every((each, i) => each === this.drawn[i])) return;
     this.drawn = drawn;
     const focused = this.host.contains(document.activeElement) ? document.activeElement : null;
     if (this.isOnlyTyped(focused)) return;
     const hold = focused && focused.dataset.hold ? { id: focused.dataset.hold, from: focused.selectionStart, to: focused.selectionEnd } : null;
-    const given = desk.dimensions.filter(({ key }) => isGiven(scoreOf(desk.state, key))).length;
+    const given = desk.dimensions.filter(({ key }) => isGiven(scoreOf(desk.work.state, key))).length;
     desk.part("scores-count").textContent = `${given} of ${desk.dimensions.length}`;
     replaceIn(this.host, el("div", { class: "tj-score-table", role: "group", "aria-label": "Scores" }, ...desk.dimensions.map((dimension, row) => this.scoreRow(dimension, row))), this.guide());
     if (hold) {
@@ -86,25 +86,25 @@ export class Scores {
   isOnlyTyped(field) {
     const { desk } = this;
     const { key } = this.dimension;
-    const others = { ...desk.state.scores, [key]: { ...scoreOf(desk.state, key), note: "" } };
-    const shape = JSON.stringify([others, key, desk.isLocked, desk.phase, Boolean(desk.revealed)]);
+    const others = { ...desk.work.state.scores, [key]: { ...scoreOf(desk.work.state, key), note: "" } };
+    const shape = JSON.stringify([others, key, desk.work.isLocked, desk.work.phase, Boolean(desk.submission.revealed)]);
     const isSame = shape === this.shape;
     this.shape = shape;
-    return isSame && field?.dataset.hold === "note-" + key && field.value === scoreOf(desk.state, key).note;
+    return isSame && field?.dataset.hold === "note-" + key && field.value === scoreOf(desk.work.state, key).note;
   }
 
   scoreRow({ key, title }, row) {
-    const score = scoreOf(this.desk.state, key);
+    const score = scoreOf(this.desk.work.state, key);
     const choose = (act) => () => {
       this.row = row;
       act();
       this.draw();
     };
-    const blind = this.desk.revealed?.found.own_scores[key];
+    const blind = this.desk.submission.revealed?.found.own_scores[key];
     const isChanged = blind !== undefined && (blind.value !== score.value || blind.not_applicable !== score.not_applicable);
     const was = (value) => isChanged && (value === "na" ? blind.not_applicable : blind.value === value);
     const choice = (value, label, isChosen, act, description) =>
-      el("button", { class: "tj-score" + (was(value) ? " tj-was" : ""), role: "radio", "aria-checked": String(isChosen), disabled: this.desk.isLocked, text: label, title: was(value) ? description + ", your blind answer" : description, "aria-label": `${title}: ${description}`, "data-hold": `${key}-${value}`, "data-score": value, on: { click: choose(act) } });
+      el("button", { class: "tj-score" + (was(value) ? " tj-was" : ""), role: "radio", "aria-checked": String(isChosen), disabled: this.desk.work.isLocked, text: label, title: was(value) ? description + ", your blind answer" : description, "aria-label": `${title}: ${description}`, "data-hold": `${key}-${value}`, "data-score": value, on: { click: choose(act) } });
     const values = [0, 1, 2, 3].map((value) => choice(value, value, score.value === value, () => this.set(value), `score ${value}`));
     values.push(choice("na", "n/a", score.not_applicable, () => this.toggleNotApplicable(), "not applicable"));
     const name = el("button", { class: "tj-score-name", title: meaningOf(key) || title, "data-hold": "name-" + key, on: { click: () => this.choose(row) } }, el("b", { text: key }), el("span", { text: title }));
@@ -117,14 +117,14 @@ export class Scores {
   guide() {
     const { desk } = this;
     const { key, title, about, anchors } = this.dimension;
-    const score = scoreOf(desk.state, key);
+    const score = scoreOf(desk.work.state, key);
     const lines = anchors.map(([points, meaning]) =>
       el("div", { class: "tj-anchor" + (covers(points, score.value) ? " tj-now" : "") }, el("b", { text: points }), el("span", { text: meaning })),
     );
     const confidence = [1, 2, 3].map((value) =>
-      el("button", { class: "tj-score", role: "radio", "aria-checked": String(score.confidence === value), disabled: desk.isLocked, text: value, "aria-label": `confidence ${value} of 3`, title: `${keyHint("lessSure", desk.keyOverrides)} less, ${keyHint("moreSure", desk.keyOverrides)} more confident`, "data-hold": "sure-" + value, on: { click: () => this.setConfidence(score.confidence === value ? null : value) } }),
+      el("button", { class: "tj-score", role: "radio", "aria-checked": String(score.confidence === value), disabled: desk.work.isLocked, text: value, "aria-label": `confidence ${value} of 3`, title: `${keyHint("lessSure", desk.keyboard.keyOverrides)} less, ${keyHint("moreSure", desk.keyboard.keyOverrides)} more confident`, "data-hold": "sure-" + value, on: { click: () => this.setConfidence(score.confidence === value ? null : value) } }),
     );
-    const note = el("textarea", { class: "tj-field", dir: "auto", rows: 1, maxlength: 100000, placeholder: `Note on ${key} (${keyHint("describe", desk.keyOverrides)})`, "aria-label": `Note on ${title}`, "data-hold": "note-" + key, disabled: desk.isLocked });
+    const note = el("textarea", { class: "tj-field", dir: "auto", rows: 1, maxlength: 100000, placeholder: `Note on ${key} (${keyHint("describe", desk.keyboard.keyOverrides)})`, "aria-label": `Note on ${title}`, "data-hold": "note-" + key, disabled: desk.work.isLocked });
     note.value = score.note;
     note.oninput = () => {
       fitHeight(note);
@@ -144,7 +144,7 @@ export class Scores {
   typed(key, text) {
     clearTimeout(this.typing?.timer);
     this.typing = { key, text, timer: setTimeout(() => this.typingPaused(), TJ_NOTE_PAUSE) };
-    this.desk.drawSaved();
+    this.desk.head.drawSaved();
   }
 
   typingPaused() {
@@ -158,7 +158,7 @@ export class Scores {
     const { key, text, timer } = this.typing;
     clearTimeout(timer);
     this.typing = null;
-    if (scoreOf(this.desk.state, key).note !== text) this.change({ note: text }, "note:" + key, key);
+    if (scoreOf(this.desk.work.state, key).note !== text) this.change({ note: text }, "note:" + key, key);
   }
 }
 

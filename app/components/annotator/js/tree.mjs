@@ -28,14 +28,14 @@ export class Tree {
   }
 
   get spans() {
-    return this.desk.spans;
+    return this.desk.trace.spans;
   }
 
   /** Works the rows out again: after folding, a filter, a search, or new labels with the filter on them. */
   refresh() {
     const isFiltered = this.kinds.size || this.only.size || this.hits !== null;
     const hits = this.hits === null ? null : new Set(this.hits);
-    const labelled = this.desk.labelledSpans();
+    const labelled = this.desk.place.labelledSpans();
     const accepts = (seq) =>
       (!this.kinds.size || this.kinds.has(this.spans.kind[seq])) &&
       (!this.only.has("failed") || this.spans.status[seq] === 2) &&
@@ -56,7 +56,7 @@ export class Tree {
   isInOutline(seq) {
     const { spans, desk } = this;
     this.lastAnswer ??= spans.kind.findLastIndex((kind) => TJ_KINDS[kind] === "LLM");
-    return TJ_KINDS[spans.kind[seq]] === "AGENT" || desk.plans.has(seq) || spans.status[seq] === 2 || seq === this.lastAnswer;
+    return TJ_KINDS[spans.kind[seq]] === "AGENT" || desk.trace.plans.has(seq) || spans.status[seq] === 2 || seq === this.lastAnswer;
   }
 
   toggleOutline() {
@@ -75,12 +75,12 @@ export class Tree {
     const height = this.scroller.clientHeight || 400;
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / TJ_ROW) - 8);
     const last = Math.min(this.rows.length, first + Math.ceil(height / TJ_ROW) + 16);
-    const marks = this.desk.marksBySpan();
+    const marks = this.desk.place.marksBySpan();
     const nodes = [];
     for (let row = first; row < last; row++) nodes.push(this.row(row, marks));
     if (!this.rows.length) nodes.push(el("p", { class: "tj-empty", text: this.hits && !this.hits.length ? (this.isAsking ? "Searching…" : `No span contains “${this.query}”. Esc in the search field shows all spans.`) : "No span passes these filters." }));
     replaceIn(this.canvas, ...nodes);
-    this.scroller.setAttribute("aria-activedescendant", this.rowId(this.desk.current));
+    this.scroller.setAttribute("aria-activedescendant", this.rowId(this.desk.place.current));
   }
 
   rowId(seq) {
@@ -101,10 +101,10 @@ export class Tree {
       "div",
       {
         id: this.rowId(seq),
-        class: "tj-row" + (seq === desk.current ? " tj-now" : "") + (isDim ? " tj-dim" : ""),
+        class: "tj-row" + (seq === desk.place.current ? " tj-now" : "") + (isDim ? " tj-dim" : ""),
         role: "treeitem",
         "aria-level": spans.depth[seq] + 1,
-        "aria-selected": seq === desk.current ? "true" : "false",
+        "aria-selected": seq === desk.place.current ? "true" : "false",
         "aria-expanded": isFolder ? String(isOpen) : null,
         "data-seq": seq,
         style: `top:${row * TJ_ROW}px;--tj-depth:${Math.min(spans.depth[seq], 14)}`,
@@ -113,7 +113,7 @@ export class Tree {
       caret,
       kindBadge(spans.kind[seq]),
       el("span", { class: "tj-row-name" }, el("bdi", { text: spans.title(seq) })),
-      desk.plans.has(seq) ? el("span", { class: "tj-plan-mark", text: "plan" }) : null,
+      desk.trace.plans.has(seq) ? el("span", { class: "tj-plan-mark", text: "plan" }) : null,
       errors.length ? errorMarks(errors) : null,
       spans.status[seq] === 2 ? el("span", { class: "tj-failed", text: "failed" }) : null,
       el("span", { class: "tj-row-ordinal", text: "S" + (seq + 1) }),
@@ -125,7 +125,7 @@ export class Tree {
       const row = event.target.closest("[data-seq]");
       if (!row) return;
       if (event.target.closest("[data-fold]")) this.toggle(+row.dataset.seq);
-      else this.desk.select(+row.dataset.seq, { from: "tree" });
+      else this.desk.place.select(+row.dataset.seq, { from: "tree" });
     });
     this.canvas.addEventListener("dblclick", (event) => {
       const row = event.target.closest("[data-seq]");
@@ -137,7 +137,7 @@ export class Tree {
     const target = this.spans.hasChildren(seq) ? seq : this.spans.parent[seq];
     if (target < 0) return;
     if (!this.folded.delete(target)) this.folded.add(target);
-    if (!this.rowOf.has(this.desk.current) || this.isInside(this.desk.current, target)) this.desk.select(target, { from: "tree" });
+    if (!this.rowOf.has(this.desk.place.current) || this.isInside(this.desk.place.current, target)) this.desk.place.select(target, { from: "tree" });
     this.refresh();
   }
 
@@ -148,14 +148,14 @@ export class Tree {
   toggleAll() {
     this.folded = foldAll(this.spans, this.folded);
     this.refresh();
-    this.reveal(this.desk.current);
+    this.reveal(this.desk.place.current);
   }
 
   /** The row after or before the one in hand; the same where there is none. */
   neighbour(step) {
-    if (!this.rows.length) return this.desk.current + step; // nothing is listed: the keys go through the conversation
-    const row = this.rowOf.get(this.desk.current);
-    if (row === undefined) return this.rows.find((seq) => seq >= this.desk.current) ?? this.desk.current;
+    if (!this.rows.length) return this.desk.place.current + step; // nothing is listed: the keys go through the conversation
+    const row = this.rowOf.get(this.desk.place.current);
+    if (row === undefined) return this.rows.find((seq) => seq >= this.desk.place.current) ?? this.desk.place.current;
     return this.rows[Math.min(this.rows.length - 1, Math.max(0, row + step))];
   }
 
@@ -222,17 +222,17 @@ export class Tree {
 
   search(query) {
     this.query = query.trim();
-    this.hits = this.query ? searchSpans(this.spans, this.query, (seq) => this.desk.loadedTexts(seq)) : null;
+    this.hits = this.query ? searchSpans(this.spans, this.query, (seq) => this.desk.trace.loadedTexts(seq)) : null;
     this.desk.reader.markAll();
     clearTimeout(this.searchTimer);
-    this.isAsking = this.query.length > 1 && !this.desk.isWhole;
+    this.isAsking = this.query.length > 1 && !this.desk.trace.isWhole;
     this.refresh();
     if (this.isAsking) this.searchTimer = setTimeout(() => this.searchServer(this.query), 250);
   }
 
   /** Texts that have not been loaded are searched by the server; hits are joined. */
   async searchServer(query) {
-    const answer = await this.desk.fetchJson("search/" + encodeURIComponent(this.desk.traceId), { q: query });
+    const answer = await this.desk.connection.fetchJson("search/" + encodeURIComponent(this.desk.traceId), { q: query });
     if (!answer || query !== this.query) return;
     this.hits = [...new Set([...this.hits, ...answer.hits])].sort((a, b) => a - b);
     this.isAsking = false;
@@ -242,7 +242,7 @@ export class Tree {
   nextHit() {
     if (!this.hits) return say(this.desk, "Search first");
     if (!this.hits.length) return this.sayNoHit();
-    this.desk.select(this.hits.find((seq) => seq > this.desk.current) ?? this.hits[0], { toHit: true });
+    this.desk.place.select(this.hits.find((seq) => seq > this.desk.place.current) ?? this.hits[0], { toHit: true });
   }
 
   sayNoHit() {
@@ -277,19 +277,19 @@ export class Tree {
   mapClick(event, picture) {
     const box = picture.getBoundingClientRect();
     const seq = spanAtPoint(this.spans, this.map, event.clientX - box.left, Math.floor((event.clientY - box.top) / TJ_MAP_ROW));
-    if (seq >= 0) this.desk.select(seq, {});
+    if (seq >= 0) this.desk.place.select(seq, {});
   }
 
   drawCursor() {
-    if (this.map) this.cursor.setAttribute("x", Math.max(0, this.map.places[2 * this.desk.current] - 0.5));
+    if (this.map) this.cursor.setAttribute("x", Math.max(0, this.map.places[2 * this.desk.place.current] - 0.5));
   }
 
   drawMarks() {
-    if (!this.map || (this.drawnMarks === this.desk.state.errors && this.drawnMap === this.map)) return;
-    [this.drawnMarks, this.drawnMap] = [this.desk.state.errors, this.map];
+    if (!this.map || (this.drawnMarks === this.desk.work.state.errors && this.drawnMap === this.map)) return;
+    [this.drawnMarks, this.drawnMap] = [this.desk.work.state.errors, this.map];
     const bottom = +this.cursor.getAttribute("height") + 5;
     this.marks.replaceChildren(
-      ...[...this.desk.marksBySpan()].map(([seq, errors]) =>
+      ...[...this.desk.place.marksBySpan()].map(([seq, errors]) =>
         svg("circle", { cx: Math.max(3, this.map.places[2 * seq]), cy: bottom, r: 3, class: "tj-impact-" + worst(errors) }),
       ),
     );
