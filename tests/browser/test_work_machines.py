@@ -108,6 +108,18 @@ def test_the_same_after_an_offline_stretch_and_a_reload(
     other.page.reload()
     other.ready()
     assert other.stored() == desk.stored()
+    note = desk.page.locator('[data-tj="note"]')
+    both = f"Error 1, description: here “{SENTENCE}”, on the other machine “their words”"
+    expect(note).to_contain_text(both)
+    desk.page.reload()
+    desk.ready()
+    expect(note).to_contain_text(both)
+    note.get_by_role("button", name="Take the other machine").click()
+    assert desk.saved()["errors"][0]["description"] == "their words"
+    expect(note).not_to_contain_text("on the other machine")
+    desk.page.reload()
+    desk.ready()
+    expect(note).not_to_contain_text("on the other machine")
 
 
 def test_the_same_over_a_server_that_was_killed(

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { applyOperation, completeState, newErrorLabel } from "../../../app/components/annotator/js/labels.mjs";
-import { rebasedAll, subjectOf } from "../../../app/components/annotator/js/merge.mjs";
+import { differences, noteText, rebasedAll, subjectOf } from "../../../app/components/annotator/js/merge.mjs";
 import { Outbox } from "../../../app/components/annotator/js/outbox.mjs";
 
 const ERROR = "e1";
@@ -68,7 +68,7 @@ class Machine {
     for (const request of this.wire) request.answer = request.fail = () => {};
     this.timers = [];
     const send = (body) => new Promise((resolve, reject) => this.wire.push({ body, answer: resolve, fail: () => reject(new Error("lost")) }));
-    this.outbox = new Outbox({ storage: this.storage, prefix: "p:", send, meet: (state) => this.meet(state), clock: () => 1000 + this.clock++, later: (act) => (this.timers.push(act), () => (this.timers = this.timers.filter((other) => other !== act))), dice: () => 0.5 });
+    this.outbox = new Outbox({ storage: this.storage, prefix: "p:", notePrefix: "n:", send, meet: (state) => this.meet(state), clock: () => 1000 + this.clock++, later: (act) => (this.timers.push(act), () => (this.timers = this.timers.filter((other) => other !== act))), dice: () => 0.5 });
     this.mount(this.server.state);
   }
   /** The desk is made with a state that the server has once given. */
@@ -79,10 +79,17 @@ class Machine {
   onTopOf(state) {
     const result = rebasedAll(this.outbox.operations(), state);
     this.outbox.rewrite(result.operations);
+    this.outbox.addNotes(result.clashes.map((clash) => ({ clash })));
     return result.state;
   }
   meet(state) {
+    const before = this.state;
     this.state = this.onTopOf(state);
+    this.outbox.addNotes(differences(before, this.state).map((change) => ({ change })));
+  }
+  /** What the note says, whole. */
+  note() {
+    return this.outbox.notes.map(({ entry }) => noteText(entry, this.state, "Error 1")).join("\n");
   }
   put(changes) {
     const old = this.state.errors.find((error) => error.label_id === ERROR);
@@ -150,11 +157,19 @@ test("what one machine types and the other chooses is stored whole, in every ord
   }
 });
 
-test("where both type, one of the two texts is stored whole and both screens show it", async () => {
-  for (let seed = 1; seed <= 150; seed++) {
-    const hands = (machine, step, _, typed) => machine.put({ description: (typed[machine.name] = `${machine.name} until ${step}`) });
+test("where both type, one text is stored whole on both screens, and the other stands in a note over every reload", async () => {
+  for (let seed = 1; seed <= 300; seed++) {
+    const overwritten = new Set(); // texts that somebody saw and typed over
+    const hands = (machine, step, _, typed) => {
+      overwritten.add(machine.state.errors[0]?.description);
+      machine.put({ description: (typed[machine.name] = `${machine.name} until ${step}.`) });
+    };
     const { server, machines, typed } = await play(seed, 60, hands);
     const [stored] = server.state.errors;
+    for (const machine of machines) machine.reload();
+    await settled(...machines);
+    const lost = [typed.a, typed.b].filter((text) => text && text !== stored.description && !overwritten.has(text));
+    for (const text of lost) assert.ok(machines.some((machine) => machine.note().includes(`“${text}”`)), `seed ${seed}: “${text}” is on no screen, “${stored.description}” is stored`);
     assert.ok(["", typed.a, typed.b].includes(stored.description) && (stored.description || !(typed.a + typed.b)), `seed ${seed}: ${stored.description} of ${JSON.stringify(typed)}`);
     for (const machine of machines) assert.deepEqual(machine.state.errors, server.state.errors, `seed ${seed}, screen of ${machine.name}`);
   }

@@ -44,7 +44,7 @@ class Store {
 function rig(send, storage = new Storage()) {
   const timers = [];
   let now = 1000;
-  const outbox = new Outbox({ storage, prefix: "tj:op:me:t:", send, clock: () => now++, later: (act) => timers.push(act) && (() => timers.splice(timers.indexOf(act), 1)), dice: () => 0.5 });
+  const outbox = new Outbox({ storage, prefix: "tj:op:me:t:", notePrefix: "tj:note:me:t:", send, clock: () => now++, later: (act) => timers.push(act) && (() => timers.splice(timers.indexOf(act), 1)), dice: () => 0.5 });
   return { outbox, storage, timers };
 }
 
@@ -233,6 +233,7 @@ test("waits grow and stay below ten seconds and a quarter", async () => {
   const outbox = new Outbox({
     storage: new Storage(),
     prefix: "p",
+    notePrefix: "n",
     send: async () => {
       throw new Error("offline");
     },
@@ -273,7 +274,7 @@ test("traces with unsent work are known by name, whatever their name holds", () 
   const away = async () => {
     throw new Error("offline");
   };
-  for (const name of ["b:1/x", "a"]) new Outbox({ storage, prefix: `tj:op:me:${name}:`, send: away, later: () => () => {} }).add(op("an-operation"));
+  for (const name of ["b:1/x", "a"]) new Outbox({ storage, prefix: `tj:op:me:${name}:`, notePrefix: `tj:note:me:${name}:`, send: away, later: () => () => {} }).add(op("an-operation"));
   storage.setItem("tj:op:you:c:1-1-op", "{}");
   storage.setItem("tj:keys:me", "{}");
   assert.deepEqual(unsentTraces(storage, "me"), ["a", "b:1/x"]);

@@ -104,6 +104,13 @@ export function takingTheirs({ operation, field, here, there }, state) {
   return now && here && { kind, payload: { ...now, ...Object.fromEntries(unit.map((each) => [each, there[each]])) } };
 }
 
+/** One entry of the note in words, `state` being the labels now; null for a clash whose sides have become one. */
+export function noteText({ clash, change }, state, place) {
+  if (change) return differenceText(change, place);
+  const last = lastWord(clash, state);
+  return isStillClash(last) ? clashText(last, place) : null;
+}
+
 /** One entry in words, with both values. `place` names the label as the screen does. */
 export function clashText({ field, here, there, operation }, place) {
   if (field === "submit") return "Not submitted: with the changes from the other machine something is missing. Submit again when it is complete.";

@@ -1,6 +1,6 @@
 // The note on another machine's changes: it takes no focus and asks nothing.
 
-import { clashText, differenceText, lastWord, takingTheirs } from "./merge.mjs";
+import { noteText, takingTheirs } from "./merge.mjs";
 import { el, replaceIn } from "./page.mjs";
 
 export class MergeNote {
@@ -9,37 +9,35 @@ export class MergeNote {
   }
 
   add(entries) {
-    this.desk.work.outbox.notes.push(...entries);
+    this.desk.work.outbox.addNotes(entries);
     this.draw();
   }
 
   draw() {
     const host = this.desk.part("note");
-    const { notes } = this.desk.work.outbox;
-    host.hidden = !notes.length;
-    if (!notes.length) return replaceIn(host);
+    const items = this.desk.work.outbox.notes.map((note) => this.item(note)).filter(Boolean).slice(-20);
+    host.hidden = !items.length;
+    if (!items.length) return replaceIn(host);
     const close = el("button", { class: "tj-quiet", text: "Close", "aria-label": "Close the note", on: { click: () => this.drop(() => true) } });
-    const items = notes.slice(-20).map((entry) => this.item(entry));
     return replaceIn(host, el("header", {}, el("b", { text: "Changed on another machine" }), close), el("ul", {}, ...items));
   }
 
-  item(entry) {
-    const { clash, change } = entry;
-    const place = this.placeName((clash || change).operation);
-    if (change) return el("li", { text: differenceText(change, place) });
-    const text = clashText(lastWord(clash, this.desk.work.later || this.desk.work.state), place);
-    const take = takingTheirs(clash, this.desk.work.state) && el("button", { class: "tj-quiet", text: "Take the other machine’s", on: { click: () => this.takeTheirs(entry) } });
+  item(note) {
+    const { clash, change } = note.entry;
+    const text = noteText(note.entry, this.desk.work.later || this.desk.work.state, this.placeName((clash || change).operation));
+    if (text === null) return null;
+    const take = clash && takingTheirs(clash, this.desk.work.state) && el("button", { class: "tj-quiet", text: "Take the other machine’s", on: { click: () => this.takeTheirs(note) } });
     return el("li", {}, el("span", { text: text + " " }), take);
   }
 
-  takeTheirs(entry) {
+  takeTheirs(note) {
     this.desk.work.settle();
-    const operation = takingTheirs(entry.clash, this.desk.work.state);
-    if (operation && this.desk.work.act(operation.kind, operation.payload)) this.drop((other) => other === entry);
+    const operation = takingTheirs(note.entry.clash, this.desk.work.state);
+    if (operation && this.desk.work.act(operation.kind, operation.payload)) this.drop((other) => other === note);
   }
 
   drop(isDropped) {
-    this.desk.work.outbox.notes = this.desk.work.outbox.notes.filter((entry) => !isDropped(entry));
+    this.desk.work.outbox.dropNotes(isDropped);
     this.draw();
   }
 

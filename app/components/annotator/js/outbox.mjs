@@ -15,9 +15,11 @@ const TJ_SLOWEST = 10000; // milliseconds between two tries at most
  * it stored to `meet`, which lays what is unsent on top of it; 401 waits for `renewed`; an operation refused for its content (403, 413, 422) is parked and shown, never dropped by itself.
  */
 export class Outbox {
-  constructor({ storage, prefix, send, meet, changed = () => {}, clock = () => Date.now(), later = defaultLater, dice = Math.random }) {
-    Object.assign(this, { storage, prefix, send, meet, changed, clock, later, dice });
-    this.queue = this.kept();
+  constructor({ storage, prefix, notePrefix, send, meet, changed = () => {}, clock = () => Date.now(), later = defaultLater, dice = Math.random }) {
+    Object.assign(this, { storage, prefix, notePrefix, send, meet, changed, clock, later, dice });
+    // operations of an earlier page that were not acknowledged
+    this.queue = Array.from(this.remembered(prefix), ([key, op]) => ({ key, op }));
+    this.notes = Array.from(this.remembered(notePrefix), ([key, entry]) => ({ key, entry }));
     this.batch = null;
     this.parked = [];
     this.revision = 0;
@@ -30,27 +32,42 @@ export class Outbox {
     this.isWaitingForToken = false;
     this.isClosed = false; // the account is deactivated: nothing is refused for what it says
     this.savedAt = null;
-    this.notes = []; // what another machine changed, until it has been read
     this.isKeptLocally = true;
     this.counter = 0;
   }
 
-  /** Operations of an earlier page that were not acknowledged, in their order. */
-  kept() {
+  /** What an earlier page stored under keys of this prefix, in its order: `[key, value]`. */
+  *remembered(prefix) {
     const keys = [];
     for (let i = 0; i < this.storage.length; i++) {
       const key = this.storage.key(i);
-      if (key && key.startsWith(this.prefix)) keys.push(key);
+      if (key && key.startsWith(prefix)) keys.push(key);
     }
-    const items = [];
     for (const key of keys.sort()) {
       try {
-        items.push({ key, op: JSON.parse(this.storage.getItem(key)) });
+        yield [key, JSON.parse(this.storage.getItem(key))];
       } catch {
         continue; // not ours, or cut off while writing: it stays where it is
       }
     }
-    return items;
+  }
+
+  /** What another machine changed, until the person has closed the note: a reload does not take it away. */
+  addNotes(entries) {
+    for (const entry of entries) {
+      const note = { key: `${this.notePrefix}${this.stamp()}-${this.dice().toString(36).slice(2)}`, entry };
+      this.keep(note.key, entry);
+      this.notes.push(note);
+    }
+  }
+
+  dropNotes(isDropped) {
+    for (const note of this.notes.filter(isDropped)) this.forget(note);
+    this.notes = this.notes.filter((note) => !isDropped(note));
+  }
+
+  stamp() {
+    return this.clock().toString(36).padStart(9, "0") + "-" + (this.counter++).toString(36).padStart(5, "0");
   }
 
   /** Takes a server's state in where it is newer than what is known; gives the newest. */
@@ -68,9 +85,8 @@ export class Outbox {
   }
 
   add(op) {
-    const stamp = this.clock().toString(36).padStart(9, "0") + "-" + (this.counter++).toString(36).padStart(5, "0");
-    const key = this.prefix + stamp + "-" + op.op_id;
-    this.keep({ key, op });
+    const key = this.prefix + this.stamp() + "-" + op.op_id;
+    this.keep(key, op);
     this.queue.push({ key, op });
     this.changed();
     this.flush();
@@ -213,7 +229,7 @@ export class Outbox {
     const items = [...this.queue, ...this.parked];
     for (const [at, item] of items.entries()) {
       if (operations[at] === null) this.forget(item);
-      else if (operations[at] !== item.op) this.keep(Object.assign(item, { op: operations[at] }));
+      else if (operations[at] !== item.op) this.keep(item.key, (item.op = operations[at]));
     }
     const left = new Set(items.filter((_, at) => operations[at] !== null));
     [this.queue, this.parked] = [this.queue, this.parked].map((list) => list.filter((item) => left.has(item)));
@@ -222,9 +238,9 @@ export class Outbox {
     this.changed();
   }
 
-  keep({ key, op }) {
+  keep(key, value) {
     try {
-      this.storage.setItem(key, JSON.stringify(op));
+      this.storage.setItem(key, JSON.stringify(value));
     } catch {
       this.isKeptLocally = false; // storage full: still sent, but a reload before that would lose it
     }

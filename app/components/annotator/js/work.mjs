@@ -25,7 +25,7 @@ export class Work {
     const name = this.desk.user + " " + this.desk.traceId;
     const known = tjOutboxes.get(name);
     const send = (body) => this.desk.connection.post("ops", { token: this.desk.data.token, trace_id: this.desk.traceId, ...body });
-    const outbox = known || new Outbox({ storage: window.localStorage, prefix: `tj:op:${this.desk.user}:${this.desk.traceId}:`, send });
+    const outbox = known || new Outbox({ storage: window.localStorage, prefix: `tj:op:${this.desk.user}:${this.desk.traceId}:`, notePrefix: `tj:note:${this.desk.user}:${this.desk.traceId}:`, send });
     outbox.send = send;
     outbox.meet = (state) => this.meet(completeState(state));
     outbox.changed = () => this.outboxChanged();
@@ -181,7 +181,7 @@ export class Work {
   onTopOf(state) {
     const result = rebasedAll(this.outbox.operations(), state, this.desk.dimensionKeys);
     this.outbox.rewrite(result.operations);
-    this.outbox.notes.push(...result.clashes.map((clash) => ({ clash })));
+    this.outbox.addNotes(result.clashes.map((clash) => ({ clash })));
     return result;
   }
 
