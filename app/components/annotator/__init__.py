@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 MODULES = (
     "text", "keys", "labels", "merge", "outbox", "settings", "spans", "page", "tree", "reader", "judgetext", "category",
-    "errors", "scores", "revealed", "dialogs", "panes", "connection", "document", "work", "note", "place", "time", "head",
-    "submission", "keyboard", "desk",
+    "errors", "scores", "revealed", "dialogs", "panes",
+    "connection", "document", "work", "note", "place", "time", "head", "submission", "keyboard", "desk",
 )  # fmt: skip
 _IMPORT = re.compile(r"(?m)^import [^;]*;\n")
 _EXPORT = re.compile(r"(?m)^export (?!default)")
