@@ -1,6 +1,7 @@
 """The store: what goes in comes out, once, whole, and never half."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tracejury.ingest.store import (
     load,
     load_source,
     load_span,
+    open_engine,
     pack,
     read_transaction,
     schema,
@@ -27,11 +29,14 @@ from tracejury.ingest.store import (
     write,
     write_transaction,
 )
+from tracejury.ingest.store.search import make_index
 from tracejury.ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
 from tracejury.ingest.texts import TextRefs, restore
 from tracejury.ingest.trace import SPAN_COLUMNS, Message, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
 from tracejury.judging.store import open_workspace
+
+WORDS = st.sampled_from(["h", "ha", "har", "harb", "harbour", "harbours", "haven", "have", "lamp", "lamps", "la", "x"])
 
 
 def bare(trace: Trace) -> Trace:
@@ -128,6 +133,36 @@ def test_a_search_of_words_that_the_index_cuts_finds_them_all(tmp_path: Path) ->
     with read_transaction(workspace(tmp_path).engine) as connection:
         assert [hit.seq for hit in search(connection, "careful_clerk")] == [1]
         assert search(connection, "page_down ?q=final_answer") == []
+
+
+@given(st.lists(st.lists(WORDS, max_size=5).map(" ".join), max_size=12), st.lists(WORDS, min_size=1, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_a_search_gives_the_first_spans_that_hold_all_words_and_a_prefix(bodies: list[str], words: list[str]) -> None:
+    """Short prefixes, long ones, and one that more words begin with than a query spells out."""
+    bodies = [*bodies, *(f"harbour {n:04}" for n in range(101)), *(f"haven{n:03}" for n in range(101))]
+    right = [
+        number
+        for number, body in enumerate(bodies)
+        if set(words[:-1]) <= set(body.split()) and any(word.startswith(words[-1]) for word in body.split())
+    ]
+    assert searched(bodies, " ".join(words)) == right[:20]
+
+
+def test_a_word_that_the_index_cut_within_a_letter_hides_no_other() -> None:
+    long = "harb" + "世" * 20_000  # FTS5 keeps 32,768 bytes of it: a third of its last letter
+    assert searched([f"harbour {long}", "harb一", "harb界", "harm"], "harb") == [0, 1, 2]
+
+
+def searched(bodies: Sequence[str], query: str) -> list[int]:
+    """The places of the first 20 spans that a search gives, of one trace whose spans hold these texts."""
+    drafts = [SpanDraft(span_id=f"{n:016}", name="span", input=body, start_time=n) for n, body in enumerate(bodies)]
+    trace = assemble(drafts, trace_id="0" * 32, format="otlp", source=Source(file="f", data=b"f"))
+    engine = open_engine("sqlite://")
+    with engine.begin() as connection:
+        schema.metadata.create_all(connection, schema.TRACE_TABLES)
+        make_index(connection)
+        write(connection, pack(trace))
+        return [int(hit.span_id) for hit in search(connection, query, limit=20)]
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=40))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from tracejury.app.cli import main
 from tracejury.ingest.batch import store
 from tracejury.ingest.check import check_store
 from tracejury.ingest.store import load, read_transaction, search
+from tracejury.ingest.trace import Source, SpanDraft
+from tracejury.ingest.tree import assemble
 from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.runs.offline import judge_all
@@ -44,6 +47,24 @@ def test_a_trace_comes_back_and_is_found_by_its_words(opened: Workspace) -> None
         assert [hit.seq for hit in search(connection, "careful cler")] == [1]
         assert search(connection, "'; drop & | !") == []
     assert [problem for problem in check_store(opened.engine) if problem.subject == "search"] == []
+
+
+def test_a_search_gives_the_first_spans_however_many_hold_the_word(
+    new_database: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a few rows in order, by ten times as many, and by the index: a word of all spans, of some, of the last."""
+    monkeypatch.setenv("TRACEJURY_DATABASE", new_database())
+    searching = import_module("tracejury.ingest.store.search")
+    monkeypatch.setattr(searching, "_FIRST_ROWS", 20)
+    monkeypatch.setattr(searching, "_MANY_HITS", 3)
+    said = {n: "harbour" + " often" * (n % 5 == 0) + " seldom" * (n % 9 == 0) + " last" * (n > 295) for n in range(300)}
+    drafts = [SpanDraft(span_id=f"{n:016}", name="span", input=said[n], start_time=n) for n in said]
+    engine = open_workspace(tmp_path).engine
+    store(engine, [assemble(drafts, trace_id="0" * 32, format="otlp", source=Source(file="f", data=b"f"))])
+    with read_transaction(engine) as connection:
+        for query in ("harb", "oft", "seld", "harbour sel", "las", "often last", "none"):
+            right = [n for n, words in said.items() if all(f" {w}" in f" {words}" for w in query.split())]
+            assert [int(hit.span_id) for hit in search(connection, query, limit=10)] == right[:10], query
 
 
 def test_doctor_names_the_server_its_schema_and_the_programs_for_backups(opened: Workspace) -> None:
