@@ -743,6 +743,14 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
 @click.option("--guideline", default=None, help="Only traces that were labelled under this guideline version.")
 @click.option("--revealed", is_flag=True, help="Include labels that were stored after the reveal.")
 @click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="NAME",
+    help="Tables of slices by this alone (repeatable; default all): agent, source, length, tool, model, outcome, kind, "
+    "guideline.",
+)
+@click.option(
     "--tolerance",
     type=click.Choice(["exact", "step", "span"]),
     default=None,

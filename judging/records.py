@@ -31,6 +31,19 @@ TOLERANCE_WORDS: Mapping[Tolerance, str] = {
     "span": "a span of the error, or the one before or after it in reading order",
 }
 """What a finding must cite to localize an error."""
+SliceBy = Literal["agent", "source", "length", "tool", "model", "outcome", "kind", "guideline"]
+SLICED_BY: tuple[SliceBy, ...] = get_args(SliceBy)
+SLICE_WORDS: Mapping[SliceBy, str] = {
+    "agent": "agent",
+    "source": "task source",
+    "length": "length of the trace",
+    "tool": "tool",
+    "model": "model of the agent",
+    "outcome": "outcome",
+    "kind": "span kind of the error",
+    "guideline": "guideline version",
+}
+"""What agreement is told apart by."""
 
 
 BLOCK = "█"

@@ -108,6 +108,7 @@ def _filters(connection: Connection, options: dict[str, Any], settings: dict[str
         formats=options["data"],
         guideline=options["guideline"],
         tolerance=options["tolerance"] or "exact",
+        slices=options["slices"],
         blind_only=not options["revealed"],
         **settings,
     )
@@ -222,6 +223,7 @@ _OF_A_WORKSPACE = {
     "--guideline": "guideline",
     "--revealed": "revealed",
     "--tolerance": "tolerance",
+    "--slice": "slices",
 }
 
 

@@ -28,6 +28,7 @@ from tracejury.judging.agreement import (
     reasons,
     reliability,
     scores,
+    slices,
     trail,
 )
 from tracejury.judging.agreement.frames import Impact, Kind, Missing
@@ -50,6 +51,7 @@ InputName = Literal[
     "jury_votes",
     "unit_labels",
     "periods",
+    "slices",
     "other_error_pairs",
     "other_score_pairs",
     "trail_gold",
@@ -73,6 +75,7 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "jury_votes": juries.JURY_VOTES,
     "unit_labels": ("dimension", "unit", "judge_label", "reference_label"),
     "periods": over_time.PERIODS,
+    "slices": slices.SLICES,
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
     "trail_gold": ("trace_id", "category", "location"),
@@ -108,6 +111,7 @@ class Inputs:
     jury_votes: pd.DataFrame | None = None
     unit_labels: pd.DataFrame | None = None
     periods: pd.DataFrame | None = None
+    slices: pd.DataFrame | None = None
     other_error_pairs: pd.DataFrame | None = None
     other_score_pairs: pd.DataFrame | None = None
     trail_gold: pd.DataFrame | None = None
@@ -352,6 +356,23 @@ def _score_differences(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("score_pairs"), inputs.frame("other_score_pairs")
     table = compare.compare_scores(left, right, draws=inputs.draws, seed=inputs.seed)
     return reasons.of_compared(table, draws=inputs.draws)
+
+
+def _error_slices(inputs: Inputs) -> pd.DataFrame:
+    pairs, own = inputs.frame("error_pairs"), inputs.frame("slices")
+    table = slices.error_slices(pairs, own, missing=inputs.missing, draws=inputs.draws)
+    return reasons.of_long(table, draws=inputs.draws)
+
+
+def _score_slices(inputs: Inputs) -> pd.DataFrame:
+    pairs, own = inputs.frame("score_pairs"), inputs.frame("slices")
+    table = slices.score_slices(pairs, own, missing=inputs.missing, draws=inputs.draws)
+    return reasons.of_long(table, draws=inputs.draws)
+
+
+def _slice_tests(inputs: Inputs) -> pd.DataFrame:
+    pairs = (inputs.frame(name) for name in ("error_pairs", "score_pairs", "slices"))
+    return slices.slice_tests(*pairs, missing=inputs.missing, draws=inputs.draws, seed=inputs.seed)
 
 
 _ERRORS: Final[tuple[InputName, ...]] = ("error_pairs",)
@@ -652,6 +673,26 @@ TABLES: Final[tuple[Table, ...]] = (
             "fewer than two periods" if name == "drift_p" else "no error that was answered and matched"
         ),
         unbounded=("drift_p",),
+    ),
+    Table(
+        name="error_slices",
+        title="Precision, recall and F1 of caught and localized errors by slice",
+        needs=("error_pairs", "slices"),
+        build=_error_slices,
+        interval=_BY_TRACE,
+    ),
+    Table(
+        name="score_slices",
+        title="Bucketed accuracy, correlations and alpha of scores by slice",
+        needs=("score_pairs", "slices"),
+        build=_score_slices,
+        interval=_OF_SCORES,
+    ),
+    Table(
+        name="slice_tests",
+        title="Tests of slices: is a judge alike in all, and beside the other judges (judge x slice), Holm over judges",
+        needs=("error_pairs", "score_pairs", "slices"),
+        build=_slice_tests,
     ),
     Table(
         name="score_calibration",

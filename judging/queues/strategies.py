@@ -32,10 +32,11 @@ def strata(rows: Sequence[Row[Any]], by: Stratum) -> dict[str, str]:
         case "model":
             return {row.trace_id: str(row.models) for row in rows}
         case "length":
-            return {row.trace_id: _length(row.spans) for row in rows}
+            return {row.trace_id: length_class(row.spans) for row in rows}
 
 
-def _length(spans: int) -> str:
+def length_class(spans: int) -> str:
+    """The class of a number of spans: 0-9, 10-29, 30-99 or 100+."""
     for low, high in pairwise(LENGTHS):
         if spans < high:
             return f"{low}-{high - 1}"

@@ -22,6 +22,7 @@ from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until
 from tracejury.judging.queues.strategies import recorded_chances
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
+from tracejury.judging.reports.trace_slices import error_spans, trace_slices
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import SCORES_ONLY, current_versions, version_names
 from tracejury.judging.store.people import gold_names
@@ -60,6 +61,10 @@ class Columns:
     decisions: pd.DataFrame
     matched: pd.DataFrame
     """cell_key, annotator, last_label: whose errors were compared with a cell's findings, up to which row."""
+    trace_slices: pd.DataFrame
+    """`trace_slices.trace_slices` of the traces that people submitted."""
+    error_spans: pd.DataFrame
+    """`trace_slices.error_spans` of the spans that error labels name."""
     chances: Mapping[str, float | None] | None
     """`strategies.recorded_chances`: with what chance a queue drew each trace."""
     present: Mapping[str, str]
@@ -72,16 +77,18 @@ class Columns:
 def load_columns(connection: Connection) -> Columns:
     """Read them all."""
     present = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.format)).all())
-    cells = _cells(connection)
+    cells, errors, reviews = _cells(connection), _errors(connection, set(present)), submissions(connection)
     return Columns(
         cells=cells.drop(columns="rationale"),
         rationales=cells.loc[cells["rationale"].notna() & (cells["rationale"] != ""), ["cell_key", "rationale"]],
         findings=_findings(connection),
         predictions=_predictions(connection),
-        errors=_errors(connection, set(present)),
+        errors=errors,
         scores=_scores(connection, set(present)),
         repeats=_repeats(connection),
-        submitted=submissions(connection),
+        submitted=reviews,
+        trace_slices=trace_slices(connection, set(reviews["trace_id"]) & set(present)),
+        error_spans=error_spans(connection, errors["span_ids"]),
         decisions=_decisions(connection),
         matched=matched_until(connection),
         chances=recorded_chances(connection),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from tracejury.judging.agreement import ceiling, compare, errors, marks, raters, reliability, scores
+from tracejury.judging.agreement import ceiling, compare, errors, marks, raters, reasons, reliability, scores, slices
 from tracejury.judging.agreement.tables import TABLES, InputName, Inputs
 from tracejury.judging.reports.export import facts_frame, facts_of
 from tracejury.judging.reports.frames import FRAME_NAMES, PEOPLE, Frames, LazyFrames
@@ -243,6 +243,52 @@ def rows_for_scores(
 ACCURACIES: Final = frozenset(metric.name for metric in scores.SCORE_METRICS if metric.hits)
 
 
+def errors_by_slice(sources: Sources, by: str) -> pd.DataFrame:
+    """`slices.error_slices` of one kind of slice, the reasons of empty cells complete."""
+    inputs = sources.inputs
+    pairs, own = sources.frames.error_pairs, _slices_by(sources, by)
+    return reasons.of_long(
+        slices.error_slices(pairs, own, missing=inputs.missing, draws=inputs.draws), draws=inputs.draws
+    )
+
+
+def scores_by_slice(sources: Sources, by: str) -> pd.DataFrame:
+    """`slices.score_slices` of one kind of slice, the reasons of empty cells complete."""
+    inputs = sources.inputs
+    pairs, own = sources.frames.score_pairs, _slices_by(sources, by)
+    return reasons.of_long(
+        slices.score_slices(pairs, own, missing=inputs.missing, draws=inputs.draws), draws=inputs.draws
+    )
+
+
+def tests_by_slice(sources: Sources, by: str) -> pd.DataFrame:
+    """`slices.slice_tests` of one kind of slice."""
+    inputs, frames = sources.inputs, sources.frames
+    pairs = frames.error_pairs, frames.score_pairs, _slices_by(sources, by)
+    return slices.slice_tests(*pairs, missing=inputs.missing, draws=inputs.draws, seed=inputs.seed)
+
+
+def errors_in_slice(
+    sources: Sources, by: str, name: str, judge_model: str, dimension: str, split: str, kind: str, rate: str
+) -> pd.DataFrame:
+    """The rows of `rows_for_errors` that a slice counts."""
+    rows = rows_for_errors(sources, judge_model, dimension, split, "all", "", kind, rate)
+    return slices.in_slice(rows, _slices_by(sources, by), by, name, by_error=True)
+
+
+def scores_in_slice(
+    sources: Sources, by: str, name: str, judge_model: str, dimension: str, split: str, metric: str
+) -> pd.DataFrame:
+    """The rows of `rows_for_scores` that a slice counts."""
+    rows = rows_for_scores(sources, judge_model, dimension, split, "", "", metric)
+    return slices.in_slice(rows, _slices_by(sources, by), by, name, by_error=False)
+
+
+def _slices_by(sources: Sources, by: str) -> pd.DataFrame:
+    own = sources.frames.slices
+    return own[own["by"] == by]
+
+
 def rows_for_raters(sources: Sources, dimension: str, first: str, second: str) -> pd.DataFrame:
     """trace_id, first, second, difference, annotator, judge_model, repeat of the traces that two raters both scored.
 
@@ -414,8 +460,10 @@ def _build_of(name: str) -> Build:
 ESTIMATES: Final[Mapping[str, Estimate]] = {
     **_each(*FRAMES, *OPINIONS, *DERIVED, *(f"table.{table.name}" for table in TABLES)),
     **_each(
-        "differences", "flips", "found_by_one", "rows_for_errors",
+        "differences", "flips", "found_by_one", "rows_for_errors", "errors_by_slice", "scores_by_slice",
+        "tests_by_slice", "errors_in_slice", "scores_in_slice",
     ),
+    **_each("table.error_slices", "table.score_slices", "table.slice_tests", is_slow=True),
     # of the repeats of judges alone
     **_each("consistency", "alpha_samples", "run_marks", "run_spread", "repeated", "rationales", ignores=_RUNS),
     **_each("table.table_07_consistency", ignores=_RUNS),

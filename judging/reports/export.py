@@ -239,6 +239,7 @@ TOLD = (
     "formats",
     "guideline",
     "tolerance",
+    "slices",
 )
 """The filters that a manifest tells as they are; `settings_of` tells of the others."""
 

@@ -13,7 +13,7 @@ import orjson
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS, SEED
 from tracejury.judging.agreement.majority import REFERENCE_KINDS
-from tracejury.judging.records import DIMENSIONS, TOLERANCE_WORDS, Tolerance
+from tracejury.judging.records import DIMENSIONS, SLICED_BY, TOLERANCE_WORDS, Tolerance
 from tracejury.judging.store.judge_models import VERSION_SHOWN
 from tracejury.judging.store.revisions import Revision
 
@@ -53,6 +53,7 @@ class Filters:
     `repeat` is the one that is compared with people. `formats` are the formats of the traces that count (`trail`,
     `gaia2` ...); `guideline` keeps the traces whose newest review was made under that version.
     `tolerance` says how near to a labelled span a finding must cite to localize the error (`TOLERANCE_WORDS`).
+    `slices` names what the tables of slices go by (`SLICED_BY`: agent, length ...).
     `missing`, `draws` and `seed` say how estimates are made. `revision` holds them to one revision of the data; None
     is the data as it is now.
     """
@@ -69,6 +70,7 @@ class Filters:
     formats: tuple[str, ...] = ()
     guideline: str | None = None
     tolerance: Tolerance = "exact"
+    slices: tuple[str, ...] = ()
     draws: int = DRAWS
     seed: int = SEED
     revision: Revision | None = None
@@ -140,6 +142,7 @@ class FilterOptions:
         named([] if filters.guideline is None else [filters.guideline], self.guidelines, "guideline version")
         named([str(filters.repeat)], [str(number) for number in self.repeats], "repeat", also={"0"})
         named([filters.tolerance], TOLERANCE_WORDS, "tolerance")
+        named(filters.slices, SLICED_BY, "kind of slice")
         return replace(filters, versions=whole_hashes(filters.versions, self.versions))
 
 

@@ -15,11 +15,12 @@ from tracejury.judging.agreement.frames import among
 from tracejury.judging.agreement.majority import MAJORITY, VOTES
 from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.matching.tolerance import localized_within
-from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
+from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS, SLICED_BY
 from tracejury.judging.reports import arm_frames
 from tracejury.judging.reports.columns import Columns, MadeOf, load_columns, newest_in_place
 from tracejury.judging.reports.filter_options import most_first, reference_annotators
 from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.trace_slices import error_slices_of, guideline_slices
 from tracejury.judging.store.judge_models import VERSION_MARK, VERSION_SHOWN
 from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision
@@ -48,6 +49,8 @@ class Frames:
     unit_labels: pd.DataFrame
     periods: pd.DataFrame
     """trace_id, by (guideline, week), period: under which version and in which ISO week its labels were submitted."""
+    slices: pd.DataFrame
+    """trace_id, by, slice, error_id: to which slices traces and errors belong, of the kinds that the filters name."""
     trail_gold: pd.DataFrame
     trail_predictions: pd.DataFrame
     trail_traces: pd.DataFrame
@@ -167,6 +170,17 @@ class LazyFrames:
     @cached_property
     def periods(self) -> pd.DataFrame:
         return _periods(self._truth.people.merge(self.columns.submitted, on=["annotator", "trace_id"]))
+
+    @cached_property
+    def slices(self) -> pd.DataFrame:
+        whole = self.columns.trace_slices
+        parts = [
+            whole[among(whole["trace_id"], self._truth.reviewed)],
+            error_slices_of(self._truth.errors, self.columns.error_spans),
+            guideline_slices(self.periods),
+        ]
+        table = pd.concat(parts, ignore_index=True)
+        return table[table["by"].isin(self.filters.slices or SLICED_BY)].reset_index(drop=True)
 
     @cached_property
     def incomplete(self) -> pd.DataFrame:

@@ -377,6 +377,30 @@ def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(
     assert any(text.startswith(f"{line['n']} score pairs") for text in texts(at.caption))
 
 
+def test_each_estimate_of_a_slice_lists_as_many_rows_as_it_counts(shown: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", view="Errors", reference="ada", judge_models="checks", slice="span kind of the error")
+    card = next(table.value for table in at.dataframe if "judge × slice, p" in table.value)
+    figures = estimate(Filters(reference="ada", judge_models=("checks",)), "errors_by_slice", "kind")
+    recall = figures[(figures["kind"] == "caught") & (figures["metric"] == "recall")]
+    assert set(recall["slice"]) <= set(card.columns)
+    assert set(card["judge × slice, p"]) == {"n/a: no other judge model", "n/a: no units"}
+    place, dimension = next((n, name.split()[1]) for n, name in enumerate(card["judge"]) if name == "checks LC")
+    known = recall[(recall["dimension"] == dimension) & (recall["n"] > 0)]
+    for row in known.itertuples():
+        choose(at, "slices-caught", (place, str(row.slice)))
+        assert behind(at) == [row.n]
+    # 23 errors of ada's, each in one slice
+    whole = figures[(figures["kind"] == "caught") & (figures["metric"] == "recall") & (figures["dimension"] == "LC")]
+    assert int(whole[["tp", "fp", "fn", "tn", "failed", "not_matched"]].to_numpy().sum()) == 23
+
+
+def test_scores_have_no_span_kind_and_the_card_says_so(shown: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", view="Scores", slice="span kind of the error")
+    assert any(text.startswith("Span kinds are of errors") for text in texts(at.caption))
+    at = open_page("agreement", view="Scores", slice="length of the trace")
+    assert any("judge × slice, p" in table.value for table in at.dataframe)
+
+
 @pytest.fixture
 def people_alone(tmp_path: Path, clean_caches: None) -> Workspace:
     return of_people(tmp_path / "home", ("ada", "ben", "cleo"))

@@ -63,6 +63,11 @@ ARGUMENTS = {
     "rater_pair": ("LC", "ada", "ben"),
     "rows_for_people": ("LC", "all"),
     "rows_for_people_errors": ("LC", "all", "caught", "recall"),
+    "errors_by_slice": ("length",),
+    "scores_by_slice": ("length",),
+    "tests_by_slice": ("length",),
+    "errors_in_slice": ("kind", "LLM", "careful-judge", "LC", "", "caught", "recall"),
+    "scores_in_slice": ("agent", "unknown", "careful-judge", "LC", "", "exact"),
 }
 OTHERS: dict[str, object] = {
     "reference": "ben",
@@ -74,6 +79,7 @@ OTHERS: dict[str, object] = {
     "blind_only": False,
     "guideline": "2",
     "tolerance": "span",
+    "slices": ("length",),
     "formats": ("trail",),
     "split": Split(name="s", parts=(("no trace", "dev"),)),
 }

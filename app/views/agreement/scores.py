@@ -27,6 +27,7 @@ from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
 from tracejury.app.views.agreement.cards import SPLIT_MAY, card, counts_of, plot
 from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_scores, open_trace
+from tracejury.app.views.agreement.slices import score_slices_card
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.estimates import each_once
@@ -47,6 +48,8 @@ def scores_view(filters: Filters, found: Inputs) -> None:
     paint("scores")
     with st.container(border=True):
         confusion_card(filters)
+    with st.container(border=True):
+        score_slices_card(filters)
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
         bias_card(filters)

@@ -1,0 +1,292 @@
+"""Agreement by slice: errors and scores of each judge within parts of the traces, and whether the parts differ."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from tracejury.judging.agreement import errors, frames, reasons, scores
+from tracejury.judging.agreement.compare import holm
+from tracejury.judging.agreement.frames import Missing
+from tracejury.judging.agreement.interaction import LEAST_TRACES, equal_means
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats
+
+SLICES: Final = ("trace_id", "by", "slice")
+"""Columns of the slices: `by` (agent, length ...) and the `slice` that a trace belongs to; with the optional column
+`error_id`, where it is not empty, one of its errors."""
+UNKNOWN: Final = "unknown"
+ERROR_RATES: Final = ("precision", "recall", "f1")
+SCORE_RATES: Final = ("bucketed", "pearson", "spearman", "pair_alpha")
+SCORED: Final = "bucketed"
+"""The kind of a test of scores: the shares of traces whose scores fall into the same bucket."""
+
+
+def checked_slices(slices: pd.DataFrame) -> pd.DataFrame:
+    """The columns as text, `error_id` empty where the whole trace is meant, a missing slice `unknown`.
+
+    Raises ValueError for absent columns, and for an error in two slices of one kind.
+    """
+    frames.require(slices, "slices", SLICES)
+    table = frames.with_defaults(slices, {"error_id": "", "slice": UNKNOWN})[[*SLICES, "error_id"]]
+    table = table.replace({"slice": {"": UNKNOWN}}).astype(str).drop_duplicates(ignore_index=True)
+    frames.require_unique(table[table["error_id"] != ""], "slices", ["trace_id", "error_id", "by"])
+    return table
+
+
+def error_slices(
+    error_pairs: pd.DataFrame, slices: pd.DataFrame, *, missing: Missing = "drop", draws: int = DRAWS
+) -> pd.DataFrame:
+    """Precision, recall and F1 of caught and localized errors by slice: `errors.error_figures` of each slice's errors.
+
+    `slices`: `SLICES`. One row per by, slice, judge_model, dimension, split, kind and metric: value, low, high (as
+    `errors.error_table` makes them), n, traces, tp, fp, fn, tn, failed, not_applicable, not_matched, reason. An error
+    without a slice is of the slice `unknown`: the counts of a judge sum over the slices to those of all its errors.
+    """
+    known = checked_slices(slices)
+    parts = [
+        _error_rows(placed, missing, draws).assign(by=by)
+        for by in dict.fromkeys(known["by"])
+        if (placed := _placed(error_pairs, known[known["by"] == by], by_error=True)) is not None
+    ]
+    return _stacked(parts, error_columns())
+
+
+def _error_rows(placed: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
+    """The rows of all slices of one kind: a slice of a split is a split of its own while rates are made."""
+    pairs = frames.with_defaults(placed, {"split": frames.NO_SPLIT})
+    figures = _error_figures(pairs.assign(split=pairs["slice"] + _APART + pairs["split"]), missing, draws)
+    names = figures["split"].astype(object).str.split(_APART, n=1)
+    figures = figures.assign(slice=names.str[0], split=names.str[1])
+    order = slice_order(list(figures["slice"]))
+    return figures.sort_values("slice", key=lambda column: column.map(order.index), kind="stable")
+
+
+_APART: Final = "\x1f"
+
+
+def _error_figures(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
+    rates = errors.error_table(pairs, missing=missing, draws=draws)
+    rates = rates[rates["impact"] == "all"]
+    figures = errors.error_figures(rates)
+    figures = figures[figures["metric"].isin(ERROR_RATES)]
+    keys = list(errors.KEYS)
+    return figures.merge(rates[[*keys, "traces"]], on=keys, how="left")
+
+
+def error_columns() -> dict[str, str]:
+    """Columns and types of `error_slices`."""
+    keys = ("by", "slice", "judge_model", "dimension", "split", "kind", "metric")
+    counts = ("n", "traces", *errors.COUNTS, *errors.LEFT_OUT)
+    return {
+        **dict.fromkeys(keys, "object"),
+        **dict.fromkeys(("value", "low", "high"), "float64"),
+        **dict.fromkeys(counts, "int64"),
+        "reason": "object",
+    }
+
+
+def score_slices(
+    score_pairs: pd.DataFrame, slices: pd.DataFrame, *, missing: Missing = "drop", draws: int = DRAWS
+) -> pd.DataFrame:
+    """Bucketed accuracy, correlations and alpha of scores by slice: `scores.score_figures` of each slice's traces.
+
+    One row per by, slice, judge_model, dimension, split and metric: value, low, high, n, traces, failed,
+    not_applicable, missing, reason. Slices of errors alone (span kinds) have no scores. A trace with several tools
+    counts in the slice of each; of every other kind it is in one slice, `unknown` where none is known.
+    """
+    known = checked_slices(slices)
+    parts = [
+        _score_rows(part, missing, draws).assign(by=by, slice=name) for by, name, part in _parts(score_pairs, known)
+    ]
+    return _stacked(parts, score_columns())
+
+
+def _score_rows(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
+    figures = scores.score_figures(pairs, missing=missing, draws=draws)
+    return figures[figures["metric"].isin(SCORE_RATES)]
+
+
+def score_columns() -> dict[str, str]:
+    """Columns and types of `score_slices`."""
+    return {
+        **dict.fromkeys(("by", "slice", *scores.KEYS, "metric"), "object"),
+        **dict.fromkeys(("value", "low", "high"), "float64"),
+        **scores.LEFT_OUT,
+        "reason": "object",
+    }
+
+
+def in_slice(pairs: pd.DataFrame, slices: pd.DataFrame, by: str, name: str, *, by_error: bool) -> pd.DataFrame:
+    """The pairs of errors, or of scores, that a slice counts."""
+    known = checked_slices(slices)
+    placed = _placed(pairs, known[known["by"] == by], by_error=by_error)
+    return pairs.head(0) if placed is None else placed[placed["slice"] == name].drop(columns="slice")
+
+
+def slice_order(names: Sequence[str]) -> list[str]:
+    """Slices as they are read: by the number that they begin with, then by name, `unknown` last."""
+
+    def place(name: str) -> tuple[bool, bool, int, str]:
+        number = re.match(r"\d+", name)
+        return name == UNKNOWN, number is None, int(number[0]) if number else 0, name
+
+    return sorted(set(names), key=place)
+
+
+def _parts(pairs: pd.DataFrame, slices: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """The pairs of scores of each by and slice."""
+    for by in dict.fromkeys(slices["by"]):
+        placed = _placed(pairs, slices[slices["by"] == by], by_error=False)
+        if placed is not None:
+            places = placed.groupby("slice", sort=False).indices
+            for name in slice_order([str(one) for one in places]):
+                yield by, name, placed.iloc[places[name]].drop(columns="slice")
+
+
+def _placed(pairs: pd.DataFrame, own: pd.DataFrame, *, by_error: bool) -> pd.DataFrame | None:
+    """The pairs with their `slice`; None of scores where slices are those of errors alone."""
+    of_errors = own[own["error_id"] != ""]
+    if by_error and len(of_errors):
+        keys, known = ["trace_id", "error_id"], of_errors[["trace_id", "error_id", "slice"]]
+    else:
+        keys, known = ["trace_id"], own.loc[own["error_id"] == "", ["trace_id", "slice"]]
+    if known.empty:
+        return None
+    named = pairs.assign(**{key: pairs[key].astype(str) for key in keys})
+    placed = named.merge(known, on=keys, how="left")
+    return placed.assign(slice=placed["slice"].astype(object).where(placed["slice"].notna(), UNKNOWN))
+
+
+def _stacked(parts: Sequence[pd.DataFrame], columns: dict[str, str]) -> pd.DataFrame:
+    table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
+    return table[list(columns)].astype(columns)
+
+
+def slice_tests(
+    error_pairs: pd.DataFrame,
+    score_pairs: pd.DataFrame,
+    slices: pd.DataFrame,
+    *,
+    missing: Missing = "drop",
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """Tests whether a judge is alike in all slices, and whether it is so beside the other judges (judge x slice).
+
+    One row per by, kind (caught and localized: recall; bucketed: accuracy of scores), judge_model, dimension and split:
+    `slices` that are tested (of `LEAST_TRACES` traces or more), left_out (the others), traces, n (errors or traces).
+    `p` is that of one value in all slices, `p_interaction` that of one difference in all slices between the judge and
+    the mean of the other judge models on the same errors or traces; `n_interaction` of these are shared. Both by
+    `equal_means`; `p_holm` and `p_interaction_holm` over the judges of a by, kind and split. `reason`: why a p-value is
+    missing.
+    """
+    known = checked_slices(slices)
+    units: dict[str, pd.DataFrame] = {kind: _error_units(error_pairs, kind, missing) for kind in frames.KINDS}
+    units[SCORED] = _score_units(score_pairs, missing)
+    rows = [
+        {"by": by, "kind": kind, **row}
+        for by in dict.fromkeys(known["by"])
+        for kind, values in units.items()
+        for row in _test_rows(values, known[known["by"] == by], by_error=kind != SCORED, draws=draws, seed=seed)
+    ]
+    columns = slice_test_columns()
+    table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    if table.empty:
+        return table
+    groups = table.groupby(["by", "kind", "split"], sort=False)
+    for name in ("p", "p_interaction"):
+        table[f"{name}_holm"] = groups[name].transform(lambda values: holm(values.to_numpy(dtype=np.float64)))
+    return table
+
+
+def slice_test_columns() -> dict[str, str]:
+    """Columns and types of `slice_tests`."""
+    return {
+        **dict.fromkeys(("by", "kind", "judge_model", "dimension", "split"), "object"),
+        **dict.fromkeys(("slices", "left_out", "traces", "n"), "int64"),
+        **dict.fromkeys(("p", "p_holm"), "float64"),
+        "n_interaction": "int64",
+        **dict.fromkeys(("p_interaction", "p_interaction_holm"), "float64"),
+        "reason": "object",
+    }
+
+
+def _error_units(error_pairs: pd.DataFrame, kind: str, missing: Missing) -> pd.DataFrame:
+    """judge_model, dimension, split, trace_id, error_id, value: whether each error of a judge was caught."""
+    pairs = errors.checked_pairs(error_pairs)
+    states = ["scored"] if missing == "drop" else ["scored", "failed"]
+    pairs = pairs[pairs["relevant"] & pairs["state"].isin(states)]
+    return pairs[["judge_model", "dimension", "split", "trace_id", "error_id"]].assign(
+        value=pairs[kind].to_numpy(dtype=np.float64)
+    )
+
+
+def _score_units(score_pairs: pd.DataFrame, missing: Missing) -> pd.DataFrame:
+    """The same of scores: whether both fall into the same bucket; a failure is a miss where failures count."""
+    pairs = scores.checked_scores(score_pairs)
+    scored, buckets = scores.scored_rows(pairs), {0.0: 0, 1.0: 1, 2.0: 1, 3.0: 2}
+    same = scored["reference_score"].map(buckets) == scored["judge_score"].map(buckets)
+    failed = pairs[(pairs["state"] == "failed") & pairs["reference_score"].notna()]
+    parts = [
+        scored.assign(value=same.astype("float64")),
+        *([failed.assign(value=0.0)] if missing == "disagree" else []),
+    ]
+    columns = ["judge_model", "dimension", "split", "trace_id", "value"]
+    return pd.concat([part[columns] for part in parts], ignore_index=True).assign(error_id="")
+
+
+def _test_rows(
+    units: pd.DataFrame, own: pd.DataFrame, *, by_error: bool, draws: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    placed = _placed(units, own, by_error=by_error)
+    if placed is None:
+        return
+    keys = ["judge_model", "dimension", "split"]
+    for names, part in _beside_others(placed).groupby(keys, sort=True):
+        yield {**dict(zip(keys, names, strict=True)), **_tested(part, draws, seed)}
+
+
+def _beside_others(placed: pd.DataFrame) -> pd.DataFrame:
+    """The units with `lead`: the value less the mean of the other judge models on the same unit, NaN without any."""
+    unit = placed.groupby(["dimension", "split", "trace_id", "error_id", "slice"], sort=False)["value"]
+    number, total = unit.transform("size"), unit.transform("sum")
+    mean = (total - placed["value"]) / (number - 1).where(number > 1)
+    return placed.assign(lead=placed["value"] - mean)
+
+
+def _tested(part: pd.DataFrame, draws: int, seed: int) -> dict[str, Any]:
+    shared = part[part["lead"].notna()]
+    own, beside = _by_trace(part, "value"), _by_trace(shared, "lead")
+    p, p_interaction = (equal_means(*cells, draws=draws, seed=seed) for cells in (own, beside))
+    gaps = {"p": (p, _why_untested(own)), "p_interaction": (p_interaction, _why_untested(beside))}
+    if shared.empty:
+        gaps["p_interaction"] = p_interaction, "no other judge model"
+    enough = own[0].shape[1]
+    return {
+        "slices": enough,
+        "left_out": part["slice"].nunique() - enough,
+        "traces": part["trace_id"].nunique(),
+        "n": len(part),
+        "p": p,
+        "n_interaction": len(shared),
+        "p_interaction": p_interaction,
+        "reason": reasons.told({name: why for name, (value, why) in gaps.items() if np.isnan(value)}),
+    }
+
+
+def _by_trace(units: pd.DataFrame, column: str) -> tuple[Floats, Floats]:
+    """Sums and numbers of units by trace and slice (traces, slices), of slices with traces enough."""
+    trace, traces = pd.factorize(units["trace_id"], sort=True)
+    part, parts = pd.factorize(units["slice"], sort=True)
+    place, shape = trace * len(parts) + part, (len(traces), len(parts))
+    counts = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    sums = np.bincount(place, units[column], minlength=shape[0] * shape[1]).reshape(shape)
+    tested = (counts > 0).sum(axis=0) >= LEAST_TRACES
+    rows = counts[:, tested].any(axis=1)
+    return sums[np.ix_(rows, tested)], counts[np.ix_(rows, tested)]
+
+
+def _why_untested(cells: tuple[Floats, Floats]) -> str:
+    return f"fewer than two slices of {LEAST_TRACES} traces" if cells[0].shape[1] < 2 else "traces do not vary"

@@ -1,0 +1,157 @@
+"""Agreement by slice: values by hand, nothing dropped in silence, counts that sum to the whole."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tracejury.judging.agreement import errors, scores
+from tracejury.judging.agreement.compare import holm
+from tracejury.judging.agreement.slices import (
+    checked_slices,
+    error_slices,
+    score_slices,
+    slice_order,
+    slice_tests,
+)
+
+
+def sliced(by: str, names: dict[str, str | None], **more: object) -> pd.DataFrame:
+    return pd.DataFrame({"trace_id": list(names), "by": by, "slice": list(names.values())}).assign(**more)
+
+
+def pairs(rows: list[tuple[str, bool, bool | None, str]], judge_model: str = "m") -> pd.DataFrame:
+    """trace, relevant, caught, state."""
+    return pd.DataFrame(
+        [
+            {
+                "trace_id": trace, "error_id": f"{trace}-{place}", "impact": "low", "dimension": "LC",
+                "judge_model": judge_model, "relevant": relevant, "caught": caught, "localized": False if caught is
+                not None else None, "state": state,
+            }
+            for place, (trace, relevant, caught, state) in enumerate(rows)
+        ]
+    ).astype({"caught": object, "localized": object})  # fmt: skip
+
+
+ROWS: list[tuple[str, bool, bool | None, str]] = [
+    ("a", True, True, "scored"), ("a", True, False, "scored"), ("a", False, True, "scored"),
+    ("b", True, True, "scored"), ("c", True, False, "scored"), ("c", True, None, "failed"),
+    ("d", True, None, "not_matched"), ("d", True, True, "scored"),
+]  # fmt: skip
+AGENTS: dict[str, str | None] = {"a": "x", "b": "x", "c": "y"}  # of d nobody knows
+
+
+def test_each_slice_has_its_own_rates_and_what_is_unknown_stands_last() -> None:
+    table = error_slices(pairs(ROWS), sliced("agent", AGENTS), draws=100)
+    caught = table[table["kind"] == "caught"]
+    assert list(dict.fromkeys(caught["slice"])) == ["x", "y", "unknown"]
+    recall, precision = (caught[caught["metric"] == name].set_index("slice") for name in ("recall", "precision"))
+    assert recall["value"].tolist() == [2 / 3, 0.0, 1.0]
+    assert recall["n"].tolist() == [3, 1, 1]
+    assert recall["traces"].tolist() == [2, 1, 1]
+    assert precision.loc["x", "value"] == 2 / 3
+    assert np.isnan(precision.loc["y", "value"])
+    assert precision.loc["y", "reason"] == "no positive predicted"
+    assert (recall.loc["y", "failed"], recall.loc["unknown", "not_matched"]) == (1, 1)
+
+
+def test_counts_of_slices_sum_to_those_of_all_errors() -> None:
+    every = pd.concat([pairs(ROWS), pairs(ROWS[::-1], "n")], ignore_index=True)
+    own = pd.concat([sliced("agent", AGENTS), sliced("length", {"a": "0-9 spans"})], ignore_index=True)
+    table = error_slices(every, own, draws=0)
+    whole = errors.error_figures(errors.error_table(every, draws=0))
+    counts = ["tp", "fp", "fn", "tn", "failed", "not_applicable", "not_matched"]
+    keys = ["judge_model", "dimension", "split", "kind", "metric"]
+    is_shown = (whole["impact"] == "all") & whole["metric"].isin(["precision", "recall", "f1"])
+    total = whole[is_shown].set_index(keys)[counts]
+    for _, part in table.groupby("by"):
+        assert part.groupby(keys)[counts].sum().T.to_dict() == total.T.to_dict()
+    assert table.groupby("by").ngroups == 2
+
+
+def test_an_error_has_its_own_slice_where_slices_name_errors() -> None:
+    kinds = pd.DataFrame({"trace_id": ["a", "a"], "error_id": ["a-0", "a-1"], "by": "kind", "slice": ["LLM", "TOOL"]})
+    table = error_slices(pairs(ROWS), kinds, draws=0)
+    recall = table[(table["kind"] == "caught") & (table["metric"] == "recall")].set_index("slice")
+    assert recall["value"].to_dict() == {"LLM": 1.0, "TOOL": 0.0, "unknown": 2 / 3}
+    assert score_slices(scored(["a"] * 1), kinds, draws=0).empty
+
+
+def scored(traces: list[str], shift: int = 0) -> pd.DataFrame:
+    reference = np.arange(len(traces)) % 4
+    return pd.DataFrame(
+        {
+            "trace_id": traces, "dimension": "LC", "judge_model": "m", "reference_score": reference,
+            "judge_score": (reference + shift) % 4,
+        }
+    )  # fmt: skip
+
+
+def test_scores_by_slice_sum_to_the_whole_and_a_trace_of_two_tools_counts_in_both() -> None:
+    traces = [f"t{n}" for n in range(12)]
+    own = sliced("agent", {trace: "x" if n < 8 else "y" for n, trace in enumerate(traces)})
+    tools = pd.concat([sliced("tool", dict.fromkeys(traces, "web")), sliced("tool", dict.fromkeys(traces[:4], "file"))])
+    table = score_slices(scored(traces), pd.concat([own, tools], ignore_index=True), draws=0)
+    bucketed = table[table["metric"] == "bucketed"].set_index(["by", "slice"])
+    assert bucketed["n"].to_dict() == {
+        ("agent", "x"): 8, ("agent", "y"): 4, ("tool", "file"): 4, ("tool", "web"): 12,
+    }  # fmt: skip
+    assert (bucketed["value"] == 1).all()
+    whole = scores.score_figures(scored(traces), draws=0)
+    assert int(bucketed.loc["agent", "n"].sum()) == int(whole.loc[whole["metric"] == "bucketed", "n"].iloc[0])
+
+
+def test_slices_are_read_by_number_then_name_and_unknown_last() -> None:
+    names = ["unknown", "100+ spans", "web", "30-99 spans", "10-29 spans", "file", "0-9 spans"]
+    assert slice_order(names) == ["0-9 spans", "10-29 spans", "30-99 spans", "100+ spans", "file", "web", "unknown"]
+
+
+def test_an_error_in_two_slices_of_one_kind_is_refused() -> None:
+    double = pd.DataFrame({"trace_id": "a", "error_id": "a-0", "by": "kind", "slice": ["LLM", "TOOL"]})
+    with pytest.raises(ValueError, match="slices holds 1 doubled rows"):
+        checked_slices(double)
+
+
+def judges(caught: dict[str, list[list[int]]]) -> pd.DataFrame:
+    """By judge model the errors of each trace, 1 caught."""
+    return pd.concat(
+        [
+            pairs([(f"t{n:02}", True, bool(one), "scored") for n, values in enumerate(rows) for one in values], name)
+            for name, rows in caught.items()
+        ],
+        ignore_index=True,
+    )
+
+
+HALVES = {f"t{n:02}": "left" if n < 10 else "right" for n in range(20)}
+NO_SCORES = pd.DataFrame(columns=["trace_id", "dimension", "reference_score", "judge_score"])
+
+
+def test_a_slice_that_is_hard_for_all_is_a_difference_and_no_interaction() -> None:
+    rng = np.random.default_rng(1)
+    hard, as_hard = (
+        [[int(rng.random() < (0.8 if n < 10 else 0.2)) for _ in range(4)] for n in range(20)] for _ in range(2)
+    )
+    odd = [[int(rng.random() < (0.2 if n < 10 else 0.8)) for _ in range(4)] for n in range(20)]
+    alike = {"a": hard, "b": as_hard}
+    table = slice_tests(judges(alike), NO_SCORES, sliced("agent", {**HALVES}))
+    own = table[table["kind"] == "caught"]
+    assert (own["p"] < 0.01).all()
+    assert (own["p_interaction"] > 0.3).all()
+    turned = slice_tests(judges({"a": hard, "b": odd}), NO_SCORES, sliced("agent", {**HALVES}))
+    turned = turned[turned["kind"] == "caught"]
+    assert (turned["p_interaction_holm"] < 0.01).all()
+    assert turned["p_interaction_holm"].tolist() == holm(turned["p_interaction"].to_numpy()).tolist()
+    assert (
+        turned[["slices", "left_out", "traces", "n", "n_interaction"]].to_numpy().tolist() == [[2, 0, 20, 80, 80]] * 2
+    )
+
+
+def test_why_a_test_is_missing() -> None:
+    one = judges({"a": [[1, 0]] * 20})
+    table = slice_tests(one, NO_SCORES, sliced("agent", {**HALVES}), draws=99)
+    assert set(table["reason"]) == {"p: traces do not vary; p_interaction: no other judge model"}
+    few = slice_tests(one, NO_SCORES, sliced("agent", {"t00": "left"}), draws=99)
+    assert few["slices"].tolist() == [1, 1]
+    assert few["left_out"].tolist() == [1, 1]
+    assert few["reason"].str.startswith("p: fewer than two slices of 5 traces").all()
