@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tracejury.ingest.conventions.message_json import read_message, read_turn
 from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.leftovers import decisions_of
 from tracejury.ingest.parse import closed_json, json_text, unquoted
 from tracejury.ingest.trace import Json, Message, Span
 
@@ -148,17 +149,9 @@ def _of_object(value: dict[str, Json], keys: Sequence[str], *, last: bool, depth
 
 
 def _only_text(value: dict[str, Json]) -> str | None:
-    """The words of an object that holds one text in all."""
-    texts = list(_texts(value))
+    """The words of an object that holds one text in all, ids and the like aside."""
+    texts = list(decisions_of(value))
     return texts[0] if len(texts) == 1 else None
-
-
-def _texts(value: Json, depth: int = 0) -> Iterator[str]:
-    if isinstance(value, str) and value.strip():
-        yield value
-    elif isinstance(value, (dict, list)) and depth < _DEEPEST:
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item, depth + 1)
 
 
 def _lines(value: dict[str, Json]) -> str | None:

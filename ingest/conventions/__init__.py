@@ -18,6 +18,7 @@ from tracejury.ingest.conventions import (
     langgraph,
     langsmith,
     litellm,
+    logfire,
     mapped,
     mlflow,
     openai_agents,
@@ -47,8 +48,9 @@ class Convention(Protocol):
 CONVENTIONS: tuple[Convention, ...] = cast(
     "tuple[Convention, ...]",
     (
-        mapped, openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, mlflow,
-        trulens, vercel_ai, genkit, haystack, adk, coding_agents, crewai, langgraph, smolagents, agentcore, exported,
+        mapped, openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, logfire,
+        mlflow, trulens, vercel_ai, genkit, haystack, adk, coding_agents, crewai, langgraph, smolagents, agentcore,
+        exported,
     ),
 )  # fmt: skip
 """Asked in this order (the user's own maps first); a column that one has filled is not touched by the next."""

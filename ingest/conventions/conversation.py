@@ -43,12 +43,24 @@ def read_conversation(value: Json, role: str) -> Conversation | None:
     turn = read_turn(value)
     if turn is not None:
         return Conversation(turn, {})
+    if isinstance(value.get("toolCalls"), list):
+        return _with_calls(value, role)
     system, left = _system_first(value)
     for key in _LISTS:
         messages = _messages_in(left.get(key), role)
         if messages is not None:
             return Conversation([*system, *messages], {name: item for name, item in left.items() if name != key})
     return None
+
+
+def _with_calls(value: dict[str, Json], role: str) -> Conversation | None:
+    """The answer of an SDK that keeps its text and its `toolCalls` beside each other."""
+    calls = [{"type": "tool-call", **call} for call in cast("list[Json]", value["toolCalls"]) if isinstance(call, dict)]
+    text = value.get("text")
+    parts: list[Json] = [{"type": "text", "text": text}] if isinstance(text, str) and text else []
+    messages = _of_parts([*parts, *calls], role)
+    others = {name: item for name, item in value.items() if name not in ("text", "toolCalls")}
+    return None if messages is None else Conversation(messages, others)
 
 
 def take_conversation(draft: SpanDraft, key: str, column: str, context: Context, *, role: str) -> bool:

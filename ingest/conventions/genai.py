@@ -38,12 +38,17 @@ _ROLES = {
 }  # fmt: skip
 _CHOICES = ("gen_ai.choice", "gen_ai.content.completion")
 _EVENTS = frozenset({*_ROLES, *_CHOICES, "gen_ai.content.prompt"})
-_CONTENT = "gen_ai.event.content"
-"""The body of an event as JSON text: Azure's agents, Semantic Kernel."""
+_CONTENT = ("gen_ai.event.content", "body")
+"""Where the body of an event stands as JSON text: Azure's agents and Semantic Kernel, Koog."""
 _TEXT_AGAIN = ("gen_ai.prompt", "message.content")
 """Attributes in which litellm repeats the text of a log record's body."""
 _DETAILS = "gen_ai.client.inference.operation.details"
 _SIDES = (("gen_ai.input.messages", "input_messages"), ("gen_ai.output.messages", "output_messages"))
+_TOOL_TEXTS = (
+    ("gen_ai.tool.call.arguments", "tool_arguments"), ("gen_ai.tool.arguments", "tool_arguments"),
+    ("gen_ai.tool.input", "tool_arguments"), ("gen_ai.tool.call.result", "output"), ("gen_ai.tool.result", "output"),
+    ("gen_ai.tool.output", "output"),
+)  # fmt: skip
 _SPEAKERS = {"input_messages": "user", "output_messages": "assistant"}
 
 
@@ -99,7 +104,7 @@ def _tokens(draft: SpanDraft) -> None:
 def _tool(draft: SpanDraft) -> None:
     put(draft, "tool_name", "gen_ai.tool.name")
     put(draft, "tool_call_id", "gen_ai.tool.call.id")
-    for key, column in (("gen_ai.tool.call.arguments", "tool_arguments"), ("gen_ai.tool.call.result", "output")):
+    for key, column in _TOOL_TEXTS:
         value = draft.attributes.get(key)
         if value is not None and getattr(draft, column) is None:
             setattr(draft, column, value if isinstance(value, str) else json_text(value))
@@ -179,8 +184,9 @@ def _split_answer(draft: SpanDraft, context: Context) -> None:
 
 
 def _from_event(name: str, attributes: dict[str, Json]) -> tuple[str, list[Message], dict[str, Json]] | None:
-    if _CONTENT in attributes:
-        return _from_content(name, attributes)
+    key = next((key for key in _CONTENT if key in attributes), None)
+    if key is not None:
+        return _from_content(name, attributes, key)
     if name.startswith("gen_ai.content."):
         key = "gen_ai.prompt" if name.endswith("prompt") else "gen_ai.completion"
         value = attributes.get(key)
@@ -199,10 +205,12 @@ def _from_event(name: str, attributes: dict[str, Json]) -> tuple[str, list[Messa
     return column, messages, {**others, **rest}
 
 
-def _from_content(name: str, attributes: dict[str, Json]) -> tuple[str, list[Message], dict[str, Json]] | None:
+def _from_content(
+    name: str, attributes: dict[str, Json], key: str
+) -> tuple[str, list[Message], dict[str, Json]] | None:
     """An event whose body stands as JSON text, or as plain text, in one attribute."""
-    beside = {key: item for key, item in attributes.items() if key != _CONTENT}
-    body = _opened(attributes[_CONTENT])
+    beside = {name: item for name, item in attributes.items() if name != key}
+    body = _opened(attributes[key])
     role = "assistant" if name in _CHOICES else _ROLES.get(name, "user")
     if not isinstance(body, dict):
         conversation = read_conversation(body, role)

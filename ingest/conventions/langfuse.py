@@ -17,6 +17,8 @@ _KINDS: dict[str, SpanKind] = {
     "generation": "LLM", "span": "CHAIN", "event": "EVENT", "agent": "AGENT", "tool": "TOOL", "chain": "CHAIN",
     "retriever": "RETRIEVER", "evaluator": "EVALUATOR", "embedding": "EMBEDDING", "guardrail": "GUARDRAIL",
 }  # fmt: skip
+_TOOL_NAMES = ("ai.toolCall.name", "gen_ai.tool.name")
+"""What another tracer told of a span that Langfuse keeps as one of no particular kind."""
 
 
 def apply(draft: SpanDraft, context: Context) -> None:
@@ -25,7 +27,8 @@ def apply(draft: SpanDraft, context: Context) -> None:
         return
     kind = draft.attributes.get(f"{_BASE}type")
     if isinstance(kind, str) and draft.kind == "UNKNOWN":
-        draft.kind = _KINDS.get(kind.lower(), "UNKNOWN")
+        names_tool = kind.lower() == "span" and any(key in draft.attributes for key in _TOOL_NAMES)
+        draft.kind = "TOOL" if names_tool else _KINDS.get(kind.lower(), "UNKNOWN")
     put(draft, "model", f"{_BASE}model.name")
     put(draft, "status_message", f"{_BASE}status_message")
     value = draft.attributes.get(f"{_BASE}usage_details")

@@ -161,7 +161,7 @@ def _with_role(value: dict[str, Json]) -> list[ParsedMessage] | None:
         if opened is None:
             return [ParsedMessage(Message(_role(role), content), None)]
         content = opened
-    for key in ("parts", "content", "contents", "_content"):
+    for key in ("parts", "content", "contents", "_content", "blocks"):
         parts = content if key == "content" else value.get(key)
         beside: dict[str, Json] = {}
         if isinstance(parts, dict):
@@ -359,16 +359,32 @@ def _langchain(value: dict[str, Json]) -> list[ParsedMessage] | None:
     return [ParsedMessage(said[0].message, rest or None), *said[1:]]
 
 
+_SOURCELESS = frozenset({"SystemMessage", "FunctionExecutionResultMessage"})
+_ROLES_OF_KINDS = {
+    "SystemMessage": "system", "UserMessage": "user", "FunctionExecutionResultMessage": "tool",
+    "ToolCallExecutionEvent": "tool",
+}  # fmt: skip
+_PARTS_OF_KINDS = {
+    "AssistantMessage": "tool_call", "ToolCallRequestEvent": "tool_call",
+    "FunctionExecutionResultMessage": "tool_result", "ToolCallExecutionEvent": "tool_result",
+}  # fmt: skip
+"""What the items of AutoGen's content are, which name no type."""
+
+
 def _with_source(value: dict[str, Json]) -> list[ParsedMessage] | None:
     """AutoGen: `{"type": "TextMessage", "source": NAME, "content": ...}`."""
     source, kind = value.get("source"), value.get("type")
-    if not isinstance(source, str) or "content" not in value or not isinstance(kind, str):
+    if "content" not in value or not isinstance(kind, str) or not kind.endswith(("Message", "Event")):
         return None
-    if not kind.endswith(("Message", "Event")):
+    if not isinstance(source, str) and kind not in _SOURCELESS:
         return None
-    role = "user" if source == "user" else "system" if kind == "SystemMessage" else "assistant"
+    role = _ROLES_OF_KINDS.get(kind) or ("user" if source == "user" else "assistant")
     left = {key: item for key, item in value.items() if key not in ("source", "type")}
-    return _with_role({**left, "role": role, **({} if source in ("user", "assistant") else {"name": source})})
+    part = _PARTS_OF_KINDS.get(kind)
+    if part is not None and isinstance(left["content"], list):
+        left["content"] = [{"type": part, **one} if isinstance(one, dict) else one for one in left["content"]]
+    named = isinstance(source, str) and source not in ("user", "assistant")
+    return _with_role({**left, "role": role, **({"name": source} if named else {})})
 
 
 def _tool_call(value: dict[str, Json]) -> tuple[ToolCall, Json]:

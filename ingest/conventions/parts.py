@@ -1,7 +1,7 @@
 """The parts of a message (text, reasoning, calls, results, pictures and files) in the forms of every provider.
 
 Forms: OpenAI (chat and Responses), Anthropic, Bedrock Converse, Gemini (parts without `type`), OpenTelemetry GenAI,
-Vercel AI SDK, LangChain, Genkit, Haystack, Pydantic AI.
+Vercel AI SDK, LangChain, LlamaIndex (`block_type`), Genkit, Haystack, Pydantic AI.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ _INNER: dict[str, str] = {
 """Parts without `type` name their kind by the key that holds their fields: Gemini, Bedrock, Genkit, Haystack."""
 _NAMES = ("name", "toolName", "tool_name")
 _IDS = ("id", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "call_id", "callId", "ref")
-_ARGUMENTS = ("arguments", "args", "input")
-_CONTENTS = ("content", "result", "response", "output", "results")
+_ARGUMENTS = ("arguments", "args", "input", "tool_kwargs", "server_tool_call")
+_CONTENTS = ("content", "result", "response", "output", "results", "server_tool_call_response")
 _MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType", "content_type", "format", "file_type")
 _ADDRESSES = ("uri", "url", "fileUri", "file_uri", "image_url", "image.image.url", "video_url", "audio_url", "file_url")
 _BYTES = (
@@ -86,11 +86,12 @@ def read_part(part: Json) -> Piece:
         return Piece(text=part)
     if not isinstance(part, dict):
         return Piece(text=json_text(part), is_known=False)
-    kind = part.get("type")
+    kind_key = "type" if "type" in part else "block_type"
+    kind = part.get(kind_key)
     if isinstance(kind, str):
         reader = _by_type(kind.replace("-", "_").lower())
         if reader is not None:
-            return reader({key: item for key, item in part.items() if key != "type"}) or _unknown(part)
+            return reader({key: item for key, item in part.items() if key != kind_key}) or _unknown(part)
     return _without_type(part) or _unknown(part)
 
 
@@ -129,7 +130,8 @@ def result_text(value: Json) -> tuple[str | None, Json]:
     if value is None or isinstance(value, str):
         return value, None
     if isinstance(value, dict) and set(value) == {"type", "value"}:  # the output of a tool in the Vercel AI SDK
-        return result_text(value["value"]) if value["type"] in ("text", "json", "content") else (json_text(value), None)
+        words, rest = result_text(value["value"])
+        return words, rest if value["type"] in ("text", "json", "content") else {"type": value["type"]}
     if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
         if len(value) == 1 and isinstance(value[0], dict) and set(value[0]) == {"json"}:
             return json_text(value[0]["json"]), None

@@ -12,6 +12,8 @@ from tracejury.ingest.trace import SpanDraft
 NAME = "pydantic_ai"
 
 _CONVERSATIONS = ("pydantic_ai.all_messages", "all_messages")
+_TELLING = frozenset({"final_result", "all_messages_events", *_CONVERSATIONS})
+"""What a span that names an agent holds where it is the agent's run."""
 
 
 def apply(draft: SpanDraft, context: Context) -> None:
@@ -19,6 +21,9 @@ def apply(draft: SpanDraft, context: Context) -> None:
     if draft.kind == "TOOL":
         _text(draft, "tool_arguments", "tool_arguments")
         _text(draft, "output", "tool_response")
+    if draft.kind == "UNKNOWN" and "agent_name" in draft.attributes and not _TELLING.isdisjoint(draft.attributes):
+        draft.kind = "AGENT"
+        put(draft, "agent", "agent_name")
     if draft.kind != "AGENT":
         return
     if "final_result" in draft.attributes:

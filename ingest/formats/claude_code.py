@@ -81,7 +81,8 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
         last = [""]
 
         def take(value: Json, place: str, source: Source = source, last: list[str] = last) -> None:
-            _take(value, place, source, records, last)
+            for record in value if isinstance(value, list) else [value]:
+                _take(record, place, source, records, last)
 
         bad += yield from take_documents((source,), take, records.warnings)
     if not records.sessions and not bad:

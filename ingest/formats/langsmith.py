@@ -45,11 +45,26 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
 def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
     """Add the span of each run; yields and counts the rows that hold none."""
-    return (
-        yield from take_rows(
-            source, lambda row: _take(row.values, found, row.place, parent=None, trace_id=None), lists=("runs", "data")
-        )
+    start = len(found.spans)
+    bad = yield from take_rows(
+        source, lambda row: _take(row.values, found, row.place, parent=None, trace_id=None), lists=("runs", "data")
     )
+    _join_children(found, start)
+    return bad
+
+
+def _join_children(found: Found, start: int) -> None:
+    """Give runs that name no trace the trace of the run above them."""
+    trace_of = {draft.span_id: trace_id for trace_id, draft in found.spans[start:]}
+    above = {draft.span_id: draft.parent_span_id for _, draft in found.spans[start:]}
+    for number, (trace_id, draft) in enumerate(found.spans[start:], start):
+        seen: set[str] = set()
+        here = draft.span_id
+        while trace_of[here] == here and (parent := above[here]) in trace_of and parent not in seen:
+            seen.add(here)
+            here = str(parent)
+        if trace_id == draft.span_id:
+            found.spans[number] = (trace_of[here], draft)
 
 
 def _take(values: dict[str, Json], found: Found, place: str, *, parent: str | None, trace_id: str | None) -> None:

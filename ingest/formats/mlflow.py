@@ -45,6 +45,8 @@ def sniff(sample: FileSample) -> bool:
     if {"info", "data"} <= keys and (bool(own & keys) or any(key.startswith("mlflow.") for key in keys)):
         return True
     columns = keys | columns_of(sample)
+    if {"spans", "request", "response", "mlflow.traceRequestId"} <= keys:
+        return True
     return {"trace", "spans"} <= columns and bool({"trace_metadata", "request_metadata"} & columns)
 
 
@@ -93,7 +95,8 @@ def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:
         else:
             found.warnings.append(f"unreadable_span: data.spans[{number}] is {brief(item)}, not an object")
     _name_in_hex([draft for _, draft in found.spans])
-    trace_id = as_text(info.get("trace_id") or info.get("request_id")) or "unnamed"
+    named = info.get("trace_id") or info.get("request_id") or _request_id(found)
+    trace_id = as_text(named) or "unnamed"
     attributes = {key: kept(item) for key, item in info.items() if key not in ("trace_id", "assessments")}
     if isinstance(data, dict):
         attributes.update({f"data.{key}": kept(item) for key, item in data.items() if key != "spans"})
@@ -107,6 +110,11 @@ def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:
         warnings=found.warnings,
         attributes=attributes,
     )
+
+
+def _request_id(found: Found) -> Json:
+    """The trace's id as its spans tell it: all that the artifact of a run, which has no `info`, says of it."""
+    return next((own for _, draft in found.spans if (own := draft.attributes.get("mlflow.traceRequestId"))), None)
 
 
 def _span(value: dict[str, Json], number: int) -> SpanDraft:

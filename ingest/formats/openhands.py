@@ -6,6 +6,7 @@ Two generations of events: actions and observations (`action`, `observation`, `c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -13,6 +14,7 @@ from tracejury.ingest.conventions.message_json import content_text, read_message
 from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, time_of_any
+from tracejury.ingest.formats.otel import take_documents, together
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.spans import kept
 from tracejury.ingest.formats.trajectory import Session, Usage, session_trace
@@ -24,6 +26,7 @@ from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source,
 NAME = "openhands"
 
 _SDK_KINDS = (b'"MessageEvent"', b'"ActionEvent"', b'"SystemPromptEvent"', b'"ObservationEvent"')
+_EVENT_FILE = re.compile(r"[\\/]events[\\/](\d+)\.json$")
 _LISTS = ("history", "trajectory", "events", "items")
 _IDLE = frozenset({"change_agent_state", "agent_state_changed", "null", "recall"})
 """Actions and observations that tell of the state of the program alone."""
@@ -35,6 +38,7 @@ def sniff(sample: FileSample) -> bool:
     """`source` with `action` and `args` or an `observation` with its `cause`, or events of the SDK."""
     keys = sample.keys
     old = {"source", "action", "args"} <= keys and not keys.isdisjoint({"observation", "timestamp", "cause"})
+    old = old or {"source", "observation", "cause", "content"} <= keys
     return old or ({"kind", "source"} <= keys and any(kind in sample.data for kind in _SDK_KINDS))
 
 
@@ -48,6 +52,29 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
             yield rejected(source.file, error)
     if loose:
         yield _trace(loose, {}, source)
+
+
+def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The events of a conversation as the file store keeps them, one a file: `<conversation>/events/<number>.json`."""
+    folders: dict[str, list[str]] = {}
+    for name in names:
+        if match := _EVENT_FILE.search(name):
+            folders.setdefault(name[: match.start()], []).append(name)
+    return [tuple(sorted(events, key=_event_number)) for events in folders.values() if len(events) > 1]
+
+
+def _event_number(name: str) -> int:
+    match = _EVENT_FILE.search(name)
+    return int(match[1]) if match else 0
+
+
+def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
+    """The conversation of a folder of events, under the folder's name."""
+    events: list[Json] = []
+    bad = yield from take_documents(sources, lambda value, _: events.append(value), [])
+    folder = _EVENT_FILE.sub("", sources[0].file).replace("\\", "/").rsplit("/", 1)[-1]
+    if events or not bad:
+        yield _trace(events, {"conversation_id": folder} if folder else {}, together(sources))
 
 
 def _taken(document: Document, loose: list[Json], source: Source) -> Iterator[Trace]:

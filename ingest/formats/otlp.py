@@ -3,11 +3,12 @@
 Fields: opentelemetry-proto, `trace/v1/trace.proto` and `logs/v1/logs.proto`; names in camelCase or snake_case.
 Wrappers: Tempo's `batches` and `{"trace": ...}`, Jaeger's `{"result": ...}`, Phoenix's and others' bare spans under
 `data`, spans and log records that each hold their own resource and scope (CloudWatch, AgentCore), also in the
-answers of CloudWatch Logs.
+answers of CloudWatch Logs, its CSV and its lines that begin with a time.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterator
 from collections.abc import Set as AbstractSet
 from typing import cast
@@ -17,6 +18,7 @@ from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.fields import pairs
 from tracejury.ingest.formats.long_lines import long_traces
 from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, read_collected
+from tracejury.ingest.formats.rows import columns_of, read_rows
 from tracejury.ingest.formats.spans import brief, kept, status_of
 from tracejury.ingest.parse import inner_json, json_text, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
@@ -26,11 +28,15 @@ NAME = "otlp"
 MERGES = True
 
 _MARKS = frozenset({"resourceSpans", "resource_spans", "resourceLogs", "resource_logs"})
+_OTHER_SIGNALS = frozenset({"resourceMetrics", "resource_metrics", "resourceProfiles", "resource_profiles"})
+"""Requests of a collector's file that hold neither spans nor log records, which is no fault of theirs."""
 _FLAT_MARKS = ({"traceId", "spanId"}, {"trace_id", "span_id"}, {"body", "severityNumber"})
 _FLAT_TIMES = frozenset({
     "startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano", "start_time_unix_nano", "time_unix_nano",
     "observed_time_unix_nano",
 })  # fmt: skip
+_AFTER_TIME = re.compile(rb"^\d{4}-\d\d-\d\dT[\d:.]+Z? (?:[^\s{]+ )?(?=\{)", re.MULTILINE)
+"""How CloudWatch's exports and `aws logs tail` begin a line that holds a record."""
 _WRAPPERS = ("trace", "result", "data", "spans", "events", "results")
 _SPAN_KEYS = frozenset({
     "traceId", "spanId", "parentSpanId", "traceState", "flags", "name", "kind", "startTimeUnixNano",
@@ -44,6 +50,10 @@ def sniff(sample: FileSample) -> bool:
     """`resourceSpans` or `resourceLogs`, spans with OTLP's own names, or bytes that decode as such a request."""
     if sample.start[:1] in (b"{", b"["):
         return bool(_MARKS & sample.keys) or _is_tempo(sample.keys) or _is_flat(_own_and_quoted(sample))
+    if _quotes_records(sample):
+        return _is_flat(_own_and_quoted(sample))
+    if _AFTER_TIME.match(sample.start):
+        return _is_flat(sample.keys)
     return sample.whole and _is_protobuf(sample.data)
 
 
@@ -74,14 +84,23 @@ def read_long(source: Source) -> Iterator[Trace | Rejected]:
 
 def _requests(data: bytes) -> Iterator[tuple[Json | IngestError, str, tuple[str, ...]]]:
     """Each request of a file as JSON with its place and warnings, or why it could not be read."""
-    if data.lstrip()[:1] in (b"{", b"[") or not _is_protobuf(data):
-        for document in parse_documents(data):
+    start = data[:4096].lstrip()
+    if _quotes_records(FileSample("", start, False)):
+        for row in read_rows(data):
+            yield row.values if row.error is None else row.error, row.place, ()
+    elif start[:1] in (b"{", b"[") or not _is_protobuf(data):
+        for document in parse_documents(_AFTER_TIME.sub(b"", data) if _AFTER_TIME.match(start) else data):
             yield document.value if document.error is None else document.error, document.place, document.warnings
     else:
         from tracejury.ingest.formats.otlp_protobuf import from_protobuf
 
         for value in from_protobuf(data):
             yield value, "", ()
+
+
+def _quotes_records(sample: FileSample) -> bool:
+    """Whether this is the CSV of CloudWatch Logs, with a record in each cell of `@message`."""
+    return "@message" in columns_of(sample)
 
 
 def _is_protobuf(data: bytes) -> bool:
@@ -103,10 +122,13 @@ def _is_flat(keys: AbstractSet[str]) -> bool:
 
 def _own_and_quoted(sample: FileSample) -> AbstractSet[str]:
     """The keys of a sample; those of records that CloudWatch's answers quote as text too."""
-    quoted = "@message" in sample.keys or ("message" in sample.keys and "logStreamName" in sample.keys)
-    if not quoted and b'"@message"' not in sample.data:
+    quoted = "@message" in sample.keys or (
+        "message" in sample.keys and not sample.keys.isdisjoint({"logStreamName", "ingestionTime"})
+    )
+    if not quoted and b"@message" not in sample.data:
         return sample.keys
-    return FileSample(sample.file, sample.data.replace(b'\\"', b'"'), sample.whole).keys
+    plain = sample.data.replace(b'\\"', b'"').replace(b'""', b'"')
+    return FileSample(sample.file, plain, sample.whole).keys
 
 
 def take(value: Json, found: Found, place: str) -> None:
@@ -122,7 +144,7 @@ def take_item(item: Json, found: Found) -> bool:
         return _take_listed(item, found)
     if not isinstance(item, dict):
         return False
-    if not (_MARKS | {"batches"}).isdisjoint(item):
+    if not (_MARKS | _OTHER_SIGNALS | {"batches"}).isdisjoint(item):
         _take_request(item, found)
         return True
     if _is_flat(item.keys()):

@@ -165,7 +165,7 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
             continue
         if isinstance(value, dict):
             held = _side_by_side(value)
-            held = next((value[name] for name in lists if isinstance(value.get(name), list)), None) or held
+            held = next((rows for name in lists if (rows := _listed(value.get(name))) is not None), None) or held
             value = [value] if held is None else held
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             place = document.place if isinstance(document.value, dict) and item is document.value else f"row {number}"
@@ -173,6 +173,17 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
                 yield Row(place or f"row {number}", _present(item))
             else:
                 yield Row(place, {}, IngestError(f"{brief(item)} is no row", place=place, remedy="export it again"))
+
+
+def _listed(value: Json) -> list[Json] | None:
+    """The rows under a name: a list of them, or an object of them by their ids, as Genkit's developer store has it."""
+    if (
+        isinstance(value, dict)
+        and value
+        and all(isinstance(row, dict) and name in row.values() for name, row in value.items())
+    ):
+        return list(value.values())
+    return value if isinstance(value, list) else None
 
 
 def is_frame(value: Json) -> bool:

@@ -23,7 +23,7 @@ NAME = "span_table"
 MERGES = True
 
 _TRACE, _SPAN, _PARENT = ("traceid", "contexttraceid"), ("spanid", "contextspanid"), ("parentspanid", "parentid")
-_NAMES = ("spanname", "name", "operationname")
+_NAMES = ("spanname", "name", "operationname", "displayname")
 _STARTS = ("starttimeunixnano", "startunixnano", "starttimestamp", "starttime", "start", "timestamp")
 _ENDS = ("endtimeunixnano", "endunixnano", "endtimestamp", "endtime", "end")
 _DURATIONS = (("durationnano", 1000), ("durationns", 1000), ("durationus", 1), ("durationms", 1 / 1000))

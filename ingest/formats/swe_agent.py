@@ -105,9 +105,7 @@ def _given(session: Session, item: Record, fields: Fields, time: int | None) -> 
     call_id = as_text(item.get("tool_call_id", item.get("call_id"))) or (
         as_text(calls[0]) if isinstance(calls, list) and calls else None
     )
-    is_result = (
-        role == "tool" or item.get("type") == "function_call_output" or item.get("message_type") == "observation"
-    )
+    is_result = role == "tool" or item.get("type") == "function_call_output"
     code = integer(fields.take("returncode"))
     match = _FAILED.search(text or "")
     code = integer(match[1]) if code is None and match is not None else code
@@ -115,7 +113,7 @@ def _given(session: Session, item: Record, fields: Fields, time: int | None) -> 
         **{k: kept(v) for k, v in item.items() if k in ("agent", "is_demo", "cache_control") and v},
         **fields.rest(),
     }
-    if is_result or (role == "user" and _waits(session)):
+    if is_result or (role in ("user", "exit") and _waits(session)):
         session.result(call_id, text, time=time, failed=bool(code), status_message=f"exit code {code}", attributes=rest,
                        role="tool" if role == "tool" or role is None else role)  # fmt: skip
         return
@@ -199,6 +197,9 @@ def _add_steps(session: Session, steps: Sequence[Json]) -> None:
     for draft, step in zip(own[-len(steps) :] if steps else [], steps, strict=False):
         if isinstance(step, dict):
             _add_step(draft, Fields(step))
+    last = steps[-1] if steps else None
+    if isinstance(last, dict) and isinstance(last.get("observation"), str) and _waits(session):
+        session.result(None, as_text(last["observation"]), role="user")  # the history ends before it
 
 
 def _add_step(draft: SpanDraft, fields: Fields) -> None:

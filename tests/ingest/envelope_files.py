@@ -144,6 +144,27 @@ def cloudwatch_events() -> dict[str, Any]:
     }
 
 
+def cloudwatch_page() -> dict[str, Any]:
+    """What `aws logs get-log-events` answers, which names no stream."""
+    events = [{"timestamp": 1, "message": json.dumps(s), "ingestionTime": 2} for s in flat_spans()]
+    return {"events": events, "nextForwardToken": "f/1", "nextBackwardToken": "b/1"}
+
+
+def cloudwatch_csv() -> bytes:
+    rows = [{"@timestamp": "2026-09-21 14:13:20.000", "@message": json.dumps(s)} for s in flat_spans()]
+    return pd.DataFrame(rows).to_csv(index=False).encode()
+
+
+def after_time(stream: str = "") -> bytes:
+    """The lines of an export to S3 or, with the name of a stream, of `aws logs tail`."""
+    return "".join(f"2026-09-21T14:13:20.000Z {stream}{json.dumps(span)}\n" for span in flat_spans()).encode()
+
+
+def with_metrics() -> bytes:
+    """A file of the collector to which its other signals go too."""
+    return lines([{"resourceMetrics": []}, {"resourceSpans": groups()}, {"resourceProfiles": [], "dictionary": {}}])
+
+
 def cloudwatch_results() -> dict[str, Any]:
     rows = [
         [{"field": "@timestamp", "value": "2026-09-21"}, {"field": "@message", "value": json.dumps(s)}]
@@ -239,6 +260,25 @@ def js_printed() -> list[dict[str, Any]]:
         }
         for s in SPANS
     ]
+
+
+def genkit_store() -> dict[str, Any]:
+    """A trace as Genkit's developer store keeps it: the spans by their ids, times in milliseconds with a fraction."""
+    spans = {
+        s: {
+            "spanId": s,
+            "traceId": TRACE,
+            "parentSpanId": parent(s),
+            "displayName": NAMES[s],
+            "startTime": us(s, 0) / 1000,
+            "endTime": us(s, 1) / 1000,
+            "attributes": gen_ai(s),
+            "spanKind": "INTERNAL",
+            "status": {"code": 0},
+        }
+        for s in SPANS
+    }
+    return {"traceId": TRACE, "displayName": NAMES[AGENT], "spans": spans}
 
 
 def logfire_rows() -> list[dict[str, Any]]:
@@ -464,6 +504,12 @@ def langchain(message: dict[str, Any]) -> dict[str, Any]:
     return {"type": kinds[message["role"]], "content": message["content"], **more}
 
 
+def langsmith_bare() -> list[dict[str, Any]]:
+    """Runs that name the run above them and nothing else of their trace, the last first."""
+    beside = ("trace_id", "dotted_order", "parent_run_ids")
+    return [{key: item for key, item in run.items() if key not in beside} for run in langsmith_runs()[::-1]]
+
+
 def langsmith_runs() -> list[dict[str, Any]]:
     kinds = {AGENT: "chain", CALL: "llm", TOOL: "tool", ANSWER_CALL: "llm"}
 
@@ -508,6 +554,28 @@ def langsmith_parquet() -> bytes:
         for row in langsmith_runs()
     ]
     return bytes(pd.DataFrame(rows).to_parquet())
+
+
+def mlflow_artifact() -> dict[str, Any]:
+    """`traces.json` as it lies among a run's artifacts: the spans in the schema of version 2, and no info."""
+    spans = [
+        {
+            "name": span["name"],
+            "context": {"span_id": f"0x{s}", "trace_id": f"0x{TRACE}"},
+            "parent_id": None if parent(s) is None else f"0x{parent(s)}",
+            "start_time": us(s, 0) * 1000,
+            "end_time": us(s, 1) * 1000,
+            "status_code": "OK",
+            "status_message": "",
+            "events": [],
+            "attributes": {
+                "mlflow.traceRequestId": json.dumps(TRACE),
+                **{one["key"]: one["value"]["string_value"] for one in span["attributes"]},
+            },
+        }
+        for s, span in zip(SPANS, mlflow_answer()["trace"]["spans"], strict=True)
+    ]
+    return {"spans": spans, "request": json.dumps({"messages": [ASKED]}), "response": json.dumps(ANSWER)}
 
 
 def mlflow_answer() -> dict[str, Any]:

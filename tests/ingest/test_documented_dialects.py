@@ -13,6 +13,9 @@ The samples are written by hand after these pages (what tools themselves wrote i
 | Haystack 2 | `haystack/core/pipeline/base.py`, `haystack/components/agents/agent.py` (version 3 is in `dialects`) |
 | ADK 1.x | `google/adk/telemetry/tracing.py` |
 | Pydantic AI | `pydantic_ai/models/instrumented.py`, versions 1 to 3 |
+| Logfire for OpenAI and Anthropic | `logfire/_internal/integrations/llm_providers` |
+| Koog | its page "OpenTelemetry support": an event's body as the attribute `body` |
+| Mastra | its page "AI Tracing", the OpenTelemetry exporter |
 | CrewAI | `crewai/telemetry/telemetry.py`; OpenLLMetry's instrumentation |
 | DSPy, Bedrock | OpenInference's instrumentations |
 """
@@ -80,6 +83,13 @@ def test_the_vercel_ai_sdk(version: int) -> None:
     (answer,) = (found.messages[at] for at in call_span.output_messages)
     assert (answer.tool_calls[0].name, answer.tool_calls[0].id, answer.reasoning) == ("sonar", CALL, "Ask the sonar.")
     assert words(found, call_span)[:2] == [RULE, ASKED]
+
+
+@pytest.mark.parametrize("name", ["ai.toolCall.name", "gen_ai.tool.name"])
+def test_a_tool_that_langfuse_keeps_as_a_span_is_a_tool(name: str) -> None:
+    kind = {"langfuse.observation.type": "span", name: "sonar", "langfuse.observation.input": ARGUMENTS}
+    found = trace(span("ai.toolCall", {**kind, "langfuse.observation.output": RESULT}))
+    assert (tool(found).tool_name, tool(found).tool_arguments, tool(found).output) == ("sonar", ARGUMENTS, RESULT)
 
 
 def test_genkit() -> None:
@@ -212,6 +222,60 @@ def test_events_whose_body_stands_in_one_attribute(content: str) -> None:
     assert words(found, found.spans[0]) == [ASKED, ANSWERED]
 
 
+def test_koogs_events_hold_their_body_in_an_attribute() -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": ANSWERED}}
+    found = trace(span("llm", {"gen_ai.operation.name": "chat"}, events=[
+        ("gen_ai.user.message", {"gen_ai.system": "x", "body": json.dumps({"role": "user", "content": ASKED})}),
+        ("gen_ai.choice", {"body": json.dumps(choice)}),
+    ]))  # fmt: skip
+    assert words(found, found.spans[0]) == [ASKED, ANSWERED]
+    assert "body" not in render_trace(found).text
+
+
+def test_mastra_keeps_words_and_tool_calls_of_an_answer_beside_each_other() -> None:
+    asked = {"messages": [{"role": "system", "content": RULE}, {"role": "user", "content": ASKED}]}
+    call = {"toolCallId": CALL, "toolName": "sonar", "args": json.loads(ARGUMENTS)}
+    found = trace(
+        span("desk", {"gen_ai.operation.name": "invoke_agent", "gen_ai.completion": json.dumps({"text": ANSWERED})}),
+        span("chat m", {"gen_ai.operation.name": "chat", "gen_ai.prompt": json.dumps(asked),
+                        "gen_ai.completion": json.dumps({"text": "Ask it.", "toolCalls": [call]}),
+                        "gen_ai.usage.input_tokens": 8, "gen_ai.usage.output_tokens": 4}, parent=0),
+        span("tool", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "sonar",
+                      "gen_ai.tool.input": ARGUMENTS, "gen_ai.tool.output": RESULT}, parent=0),
+    )  # fmt: skip
+    check(found)
+    answer = found.messages[calls(found)[0].output_messages[0]]
+    assert (answer.content, answer.tool_calls[0].name, answer.tool_calls[0].id) == ("Ask it.", "sonar", CALL)
+
+
+@pytest.mark.parametrize("operation", [{"gen_ai.operation.name": "chat"}, {}])
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_logfires_request_and_response(provider: str, operation: dict[str, str]) -> None:
+    asked: list[dict[str, Any]] = [{"role": "user", "content": ASKED}]
+    request = (
+        {"messages": [{"role": "system", "content": RULE}, *asked], "model": "m"}
+        if provider == "openai"
+        else {"messages": asked, "system": RULE, "model": "m", "max_tokens": 9}
+    )
+    call = {"id": CALL, "type": "function", "function": {"name": "sonar", "arguments": ARGUMENTS}}
+    counts = {"prompt_tokens": 8, "completion_tokens": 4} if provider == "openai" else {
+        "input_tokens": 8, "output_tokens": 4}  # fmt: skip
+    answer = {"message": {"role": "assistant", "content": None, "tool_calls": [call]}, "usage": counts}
+    result = {"role": "tool", "tool_call_id": CALL, "content": RESULT}
+    last = {"message": {"role": "assistant", "content": ANSWERED}, "usage": None}
+    again = {**request, "messages": [*request["messages"], answer["message"], result]}
+    found = trace(
+        span("desk", {"logfire.msg": "desk"}),
+        span("Chat with 'm'", {"request_data": request, "response_data": json.dumps(answer), **operation}, parent=0),
+        span("tool", {"gen_ai.tool.name": "sonar", "tool_arguments": ARGUMENTS, "tool_response": RESULT}, parent=0),
+        span("Chat with 'm'", {"request_data": json.dumps(again), "response_data": last, **operation}, parent=0),
+        scope=f"logfire.{provider}",
+    )
+    check(found)
+    assert [one.model for one in calls(found)] == ["m", "m"]
+    assert words(found, calls(found)[0])[:2] == [RULE, ASKED]
+
+
 @pytest.mark.parametrize("body", [{}, {"acme.text": ASKED}])
 def test_an_event_whose_body_is_unknown_makes_no_message(body: dict[str, str]) -> None:
     event = ("gen_ai.user.message", {"gen_ai.system": "x", **body})
@@ -250,6 +314,12 @@ def test_pydantic_ai_without_spans_of_its_model(key: str) -> None:
     )  # fmt: skip
     check(found, tokens=None)
     assert words(found, found.spans[0])[-1] == ANSWERED
+
+
+@pytest.mark.parametrize("telling", ["final_result", "all_messages_events"])
+def test_a_run_of_pydantic_ai_that_names_no_operation_is_an_agents(telling: str) -> None:
+    found = trace(span("agent run", {"agent_name": "desk", telling: ANSWERED}), span("other", {"agent_name": "desk"}))
+    assert [(one.kind, one.agent) for one in found.spans] == [("AGENT", "desk"), ("UNKNOWN", None)]
 
 
 def test_pydantic_ai_with_spans_of_its_model_tells_nothing_twice() -> None:

@@ -30,6 +30,11 @@ OTLP: dict[str, tuple[str, Make]] = {
     ),
     "cloudwatch events": ("otlp", lambda: made.dumped(made.cloudwatch_events())),
     "cloudwatch insights": ("otlp", lambda: made.dumped(made.cloudwatch_results())),
+    "cloudwatch page": ("otlp", lambda: made.dumped(made.cloudwatch_page())),
+    "cloudwatch csv": ("otlp", made.cloudwatch_csv),
+    "cloudwatch lines after a time": ("otlp", made.after_time),
+    "cloudwatch lines after a time and a stream": ("otlp", lambda: made.after_time("otel-rt-logs ")),
+    "collector's lines with metrics": ("otlp", made.with_metrics),
     "jaeger": ("jaeger", lambda: made.dumped(made.jaeger())),
     "jaeger trace": ("jaeger", lambda: made.dumped(made.jaeger()["data"][0])),
     "zipkin": ("zipkin", lambda: made.dumped(made.zipkin())),
@@ -46,6 +51,7 @@ OTLP: dict[str, tuple[str, Make]] = {
             {**row, "attributes": json.dumps(row["attributes"])} for row in made.logfire_rows()
         ]).to_csv(index=False).encode(),
     ),
+    "genkit's developer store": ("span_table", lambda: made.dumped(made.genkit_store())),
     "clickhouse lines": ("span_table", lambda: made.lines(made.clickhouse_rows())),
     "clickhouse parquet": ("span_table", lambda: bytes(pd.DataFrame(made.clickhouse_rows()).to_parquet())),
     "otlp parquet": ("span_table", made.otlp_parquet),
@@ -81,8 +87,10 @@ OWN: dict[str, tuple[str, Make]] = {
     "langsmith array": ("langsmith", lambda: made.dumped(made.langsmith_runs())),
     "langsmith lines": ("langsmith", lambda: made.lines(made.langsmith_runs())),
     "langsmith answer": ("langsmith", lambda: made.dumped({"runs": made.langsmith_runs(), "cursors": {}})),
+    "langsmith without trace ids": ("langsmith", lambda: made.lines(made.langsmith_bare())),
     "langsmith parquet": ("langsmith", made.langsmith_parquet),
     "mlflow traces/get": ("mlflow", lambda: made.dumped(made.mlflow_answer())),
+    "mlflow artifact": ("mlflow", lambda: made.dumped(made.mlflow_artifact())),
     "opik spans": ("opik", lambda: made.dumped({"page": 1, "total": 4, "content": made.opik_spans()})),
     "opik lines": ("opik", lambda: made.lines(made.opik_spans())),
     "weave lines": ("weave", lambda: made.lines(made.weave_calls())),
@@ -92,6 +100,7 @@ OWN: dict[str, tuple[str, Make]] = {
 
 SESSIONS: dict[str, tuple[str, Make]] = {
     "claude code": ("claude_code", lambda: made.lines(made.claude_code())),
+    "claude code in a list": ("claude_code", lambda: made.dumped(made.claude_code())),
     "codex": ("codex", lambda: made.lines(made.codex())),
     "atif": ("atif", lambda: made.dumped(made.atif())),
     "openhands": ("openhands", lambda: made.dumped(made.openhands())),
@@ -173,7 +182,7 @@ def test_exports_keep_the_identity_of_their_trace(name: str) -> None:
 STRUCTURE = frozenset({
     "type", "key", "kind", "name", "status", "code", "field", "value", "id", "processID", "refType", "logStreamName",
     "end_timestamp", "Events.Timestamp", "Duration", "values", "isMeta", "uuid", "parentUuid", "userType", "_ended",
-    "_asyncAttributesPending",
+    "_asyncAttributesPending", "ingestionTime", "nextForwardToken", "nextBackwardToken", "@timestamp",
 })  # fmt: skip
 """Keys whose values say how a thing is written, or when."""
 
@@ -547,6 +556,43 @@ def test_commands_in_the_text_of_mini_swe_agent_are_tool_calls() -> None:
     tool, other = (span for span in trace.spans if span.kind == "TOOL")
     assert other.output == "Observation: none"
     assert (trace.trace_id, tool.tool_arguments, tool.status) == ("run-7", "tide Brest", "ERROR")
+
+
+def test_the_task_of_swe_agent_is_no_result_of_a_tool_and_its_submission_has_one() -> None:
+    value = made.swe_agent()
+    value["history"][1]["message_type"] = "observation"  # as SWE-agent 1 marks the task
+    value["history"][-1]["action"] = value["trajectory"][-1]["action"] = "submit"
+    value["trajectory"][-1]["observation"] = "Submitted."
+    (trace,) = read_all(made.dumped(value), file="i-1.traj")
+    assert isinstance(trace, Trace)
+    tools = [(span.tool_arguments, span.output) for span in trace.spans if span.kind == "TOOL"]
+    assert tools == [(made.OPENAI_CALL["function"]["arguments"], made.RESULT), ("submit", "Submitted.")]
+    assert trace.all_warnings == ()
+
+
+def test_what_mini_swe_agent_hands_in_is_the_result_of_its_last_command() -> None:
+    value = made.mini_swe_agent()
+    value["messages"][-1] = {"role": "assistant", "content": "```bash\necho DONE\n```"}
+    value["messages"].append({"role": "exit", "content": "diff", "extra": {"exit_status": "Submitted"}})
+    (trace,) = read_all(made.dumped(value), file="i-1.traj.json")
+    assert isinstance(trace, Trace)
+    assert (trace.spans[-1].tool_arguments, trace.spans[-1].output) == ("echo DONE", "diff")
+    assert trace.all_warnings == ()
+
+
+@pytest.mark.parametrize("separator", ["/", "\\"])
+def test_events_of_openhands_that_lie_in_a_file_each_are_one_conversation(separator: str) -> None:
+    events = made.openhands()
+    names = [separator.join(("home", "sessions", "c-7", "events", f"{number}.json")) for number in range(len(events))]
+    inputs = {name: made.dumped(event) for name, event in sorted(zip(names, events, strict=True))}
+    (trace,) = read_inputs(inputs)
+    (whole,) = read_all(made.dumped(events), file="c-7.json")
+    assert isinstance(trace, Trace)
+    assert isinstance(whole, Trace)
+    assert (trace.trace_id, trace.goal, trace.final_answer) == ("c-7", made.GOAL, made.ANSWER)
+    assert [span.name for span in trace.spans] == [span.name for span in whole.spans]
+    assert trace.messages == whole.messages
+    assert trace.all_warnings == ()
 
 
 def test_steps_of_swe_agent_without_history_are_read() -> None:

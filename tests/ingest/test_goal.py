@@ -34,6 +34,8 @@ def agent(given: Any, handed: Any) -> dict[str, Any]:
          {"object": "response", "output": [{"type": "message", "role": "assistant",
                                             "content": [{"type": "output_text", "text": ANSWERED}]}]}),
         ({"user_input": ASKED, "top_k": 4}, f"{{'role': 'assistant', 'text': {ANSWERED!r}}}"),
+        ({"user_msg": ASKED}, {"response": {"role": "assistant", "blocks": [{"block_type": "text", "text": ANSWERED}]},
+                               "tool_calls": [], "raw": None}),
         ({"task": ASKED}, {"choices": [{"message": BOT, "finish_reason": "stop"}], "usage": {"total_tokens": 4}}),
     ],
 )  # fmt: skip
@@ -60,3 +62,9 @@ def test_a_tools_result_is_not_what_the_user_asked() -> None:
 def test_a_run_that_failed_has_no_answer_and_no_doubt_about_it() -> None:
     found = trace({**agent(ASKED, ""), "error": "out of steps"})
     assert (found.final_answer, found.warnings) == (None, ())
+
+
+def test_an_id_is_no_answer() -> None:
+    found = trace(agent(ASKED, {"id": "x-7", "raw": {"object": "thread", "steps": [1, 2]}}))
+    assert found.final_answer is None
+    assert [warning[:9] for warning in found.all_warnings] == ["no_answer"]

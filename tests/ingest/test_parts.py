@@ -95,6 +95,8 @@ def test_an_item_of_the_responses_api_that_only_thinks_has_no_words() -> None:
         {"toolRequest": {"ref": "c1", "name": "tide", "input": {"at": "Orm"}}},
         {"tool_call": {"id": "c1", "tool_name": "tide", "arguments": {"at": "Orm"}}},
         {"type": "function", "id": "c1", "function": {"name": "tide", "arguments": {"at": "Orm"}}},
+        {"block_type": "tool_call", "tool_call_id": "c1", "tool_name": "tide", "tool_kwargs": {"at": "Orm"}},
+        {"type": "server_tool_call", "id": "c1", "name": "tide", "server_tool_call": {"at": "Orm"}},
     ],
 )
 def test_a_call_among_the_parts_is_a_tool_call(part: dict[str, Any]) -> None:
@@ -111,6 +113,9 @@ def test_a_call_among_the_parts_is_a_tool_call(part: dict[str, Any]) -> None:
         [{"toolResult": {"toolUseId": f"k{n}", "content": [{"text": f"{n} C"}]}} for n in (1, 2)],
         [{"type": "tool-result", "toolCallId": f"k{n}", "toolName": "t", "output": {"type": "text", "value": f"{n} C"}}
          for n in (1, 2)],
+        [{"type": "tool-result", "toolCallId": f"k{n}", "output": {"type": "error-text", "value": f"{n} C"}}
+         for n in (1, 2)],
+        [{"type": "server_tool_call_response", "id": f"k{n}", "server_tool_call_response": f"{n} C"} for n in (1, 2)],
         [{"functionResponse": {"id": f"k{n}", "name": "t", "response": f"{n} C"}} for n in (1, 2)],
         [{"toolResponse": {"ref": f"k{n}", "name": "t", "output": f"{n} C"}} for n in (1, 2)],
         [{"tool_call_result": {"result": f"{n} C", "origin": {"id": f"k{n}", "tool_name": "t"}}} for n in (1, 2)],
@@ -121,6 +126,33 @@ def test_each_result_in_one_message_is_a_message_with_its_calls_id(results: list
     assert [(m.role, m.tool_call_id, m.content) for m in messages] == [
         ("tool", "k1", "1 C"), ("tool", "k2", "2 C"), ("user", None, "Which is warmer?"),
     ]  # fmt: skip
+
+
+def test_blocks_of_llamaindex_are_parts() -> None:
+    blocks = [{"block_type": "thinking", "content": "Low."}, {"block_type": "text", "text": "4 m"}]
+    (message,) = said({"role": "assistant", "additional_kwargs": {}, "blocks": blocks})
+    assert (message.content, message.reasoning) == ("4 m", "Low.")
+
+
+def test_messages_of_autogen_have_the_role_that_the_model_sees() -> None:
+    call, result = {"id": "c1", "name": "tide", "arguments": '{"at":"Orm"}'}, {"call_id": "c1", "content": "4 m"}
+    messages = [
+        message
+        for value in (
+            {"type": "SystemMessage", "content": "Be exact."},
+            {"type": "UserMessage", "content": "How deep?", "source": "critic"},
+            {"type": "AssistantMessage", "content": [call], "source": "desk"},
+            {"type": "FunctionExecutionResultMessage", "content": [{**result, "is_error": False}]},
+            {"type": "ToolCallExecutionEvent", "content": [result], "source": "desk"},
+        )
+        for message in said(value)
+    ]
+    assert [(m.role, m.content, m.name) for m in messages] == [
+        ("system", "Be exact.", None), ("user", "How deep?", "critic"), ("assistant", None, "desk"),
+        ("tool", "4 m", None), ("tool", "4 m", "desk"),
+    ]  # fmt: skip
+    assert messages[2].tool_calls == (CALL,)
+    assert {m.tool_call_id for m in messages[3:]} == {"c1"}
 
 
 def test_parts_that_stand_as_json_text_are_opened() -> None:
