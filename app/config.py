@@ -5,13 +5,27 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import lru_cache
+from ipaddress import ip_network
 from pathlib import Path
 
 from tracejury.app.guard import LOCAL, host_name
+from tracejury.app.lifeline import LIFELINE
 
 DEFAULT_USER = "me"
 LISTENS = "TRACEJURY_LISTENS"
 """Set by `tracejury serve`: the address that it listens at."""
+
+
+SETTINGS = (
+    "TRACEJURY_HOME", "TRACEJURY_DATABASE", "TRACEJURY_SIGN_IN", "TRACEJURY_USER", "TRACEJURY_NEW_PEOPLE",
+    "TRACEJURY_HOSTS", "TRACEJURY_PROXIES", "TRACEJURY_LOG", "TRACEJURY_CORPUS", "TRACEJURY_CACHE",
+    "TRACEJURY_ARE_PYTHON",
+)  # fmt: skip
+"""The variables that a person sets; `data/help/team.md` tells what each means."""
+
+
+class SettingError(ValueError):
+    """A variable TRACEJURY_* with a value that nothing can be done with; the message says which values there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,17 +48,17 @@ class Config:
 
 @lru_cache(maxsize=1)
 def config() -> Config:
-    """The settings. Raises `ValueError` for a sign-in mode that does not exist, and for a domain that is none."""
+    """Return the settings. Raises `SettingError` for a sign-in mode, a domain or a proxy's address that is none."""
     sign_in = os.environ.get("TRACEJURY_SIGN_IN", "off")
     if sign_in not in {"off", "password", "oidc"}:
-        raise ValueError(f"TRACEJURY_SIGN_IN is {sign_in!r}: use off, password or oidc")
+        raise SettingError(f"TRACEJURY_SIGN_IN is {sign_in!r}: use off, password or oidc")
     return Config(
         home=Path(os.environ.get("TRACEJURY_HOME") or ".tracejury"),
         sign_in=sign_in,
-        user=os.environ.get("TRACEJURY_USER", DEFAULT_USER),
+        user=os.environ.get("TRACEJURY_USER") or DEFAULT_USER,
         new_people=_new_people(os.environ.get("TRACEJURY_NEW_PEOPLE", "refuse")),
         hosts=_hosts(sign_in),
-        proxies=_listed("TRACEJURY_PROXIES"),
+        proxies=_proxies(),
     )
 
 
@@ -63,11 +77,30 @@ def _listed(name: str) -> tuple[str, ...]:
     return tuple(one.strip() for one in os.environ.get(name, "").split(",") if one.strip())
 
 
+def _proxies() -> tuple[str, ...]:
+    listed = _listed("TRACEJURY_PROXIES")
+    for one in listed:
+        try:
+            ip_network(one, strict=False)
+        except ValueError as error:
+            raise SettingError(
+                f"TRACEJURY_PROXIES holds {one!r}: use addresses like 10.0.0.2 or 10.0.0.0/24"
+            ) from error
+    return listed
+
+
+def unknown_settings() -> list[str]:
+    """The variables TRACEJURY_* that nothing reads: a misspelled one would go unnoticed."""
+    return sorted(
+        name for name in os.environ if name.startswith("TRACEJURY_") and name not in (*SETTINGS, LISTENS, LIFELINE)
+    )
+
+
 def _new_people(text: str) -> tuple[str, ...]:
     if text == "refuse":
         return ()
     domains = tuple(one.strip().lower() for one in text.split(","))
     wrong = [one for one in domains if one != "*" and not (one.startswith("@") and len(one) > 1)]
     if wrong:
-        raise ValueError(f"TRACEJURY_NEW_PEOPLE holds {wrong[0]!r}: use refuse, *, or domains like @lab.example")
+        raise SettingError(f"TRACEJURY_NEW_PEOPLE holds {wrong[0]!r}: use refuse, *, or domains like @lab.example")
     return domains

@@ -12,7 +12,7 @@ def main() -> None:
     who = user()
     home = st.Page(VIEWS / "home.py", title="Tracejury", default=True, visibility="hidden")
     pages = [
-        st.Page(page.script, title=page.title, icon=page.icon, url_path=page.file)
+        st.Page(page.script, title=page.title, url_path=page.file)
         for page in (PAGES if config().sign_in == "off" else (*PAGES, ACCOUNT))
         if who.may(page.role)
     ]

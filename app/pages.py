@@ -9,11 +9,10 @@ VIEWS = Path(__file__).parent / "views"
 
 
 class PageSpec(NamedTuple):
-    """`file` or folder in `views`, the title, an icon, and the least role that sees it."""
+    """`file` or folder in `views`, the title, and the least role that sees it."""
 
     file: str
     title: str
-    icon: str
     role: Role
 
     @property
@@ -24,20 +23,20 @@ class PageSpec(NamedTuple):
 
 
 PAGES: tuple[PageSpec, ...] = (
-    PageSpec("work", "Work", ":material/edit_note:", "annotator"),
-    PageSpec("guideline", "Guideline", ":material/menu_book:", "annotator"),
-    PageSpec("adjudicate", "Adjudicate", ":material/balance:", "adjudicator"),
-    PageSpec("compare", "Compare", ":material/compare_arrows:", "adjudicator"),
-    PageSpec("agreement", "Agreement", ":material/monitoring:", "researcher"),
-    PageSpec("explore", "Explore", ":material/search:", "researcher"),
-    PageSpec("runs", "Runs", ":material/gavel:", "researcher"),
-    PageSpec("reports", "Reports", ":material/table_view:", "researcher"),
-    PageSpec("corpus", "Corpus", ":material/database:", "researcher"),
-    PageSpec("plan", "Plan", ":material/straighten:", "researcher"),
-    PageSpec("ingest", "Ingest", ":material/upload_file:", "researcher"),
-    PageSpec("help", "Help", ":material/help:", "annotator"),
-    PageSpec("admin", "Admin", ":material/admin_panel_settings:", "admin"),
+    PageSpec("work", "Work", "annotator"),
+    PageSpec("guideline", "Guideline", "annotator"),
+    PageSpec("adjudicate", "Adjudicate", "adjudicator"),
+    PageSpec("compare", "Compare", "adjudicator"),
+    PageSpec("agreement", "Agreement", "researcher"),
+    PageSpec("explore", "Explore", "researcher"),
+    PageSpec("runs", "Runs", "researcher"),
+    PageSpec("reports", "Reports", "researcher"),
+    PageSpec("corpus", "Corpus", "researcher"),
+    PageSpec("plan", "Plan", "researcher"),
+    PageSpec("ingest", "Ingest", "researcher"),
+    PageSpec("help", "Help", "annotator"),
+    PageSpec("admin", "Admin", "admin"),
 )
 
-ACCOUNT = PageSpec("account", "Account", ":material/person:", "annotator")
+ACCOUNT = PageSpec("account", "Account", "annotator")
 """Only where people sign in."""

@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tracejury.app.commands.faults import told
 from tracejury.app.commands.output import print_json
-from tracejury.app.config import config
+from tracejury.app.config import SETTINGS, config, unknown_settings
 from tracejury.ingest.store import open_engine, read_transaction, schema
 from tracejury.judging.gaia2.environment import Gaia2Error, find
 from tracejury.judging.runs.run_owner import database_now
@@ -123,6 +123,9 @@ def settings() -> Check:
         mode = config().sign_in
     except ValueError as error:
         return Check(subject="settings", state="stops", message=str(error), remedy="correct or unset the variable")
+    if unknown := unknown_settings():
+        told = f"sign-in {mode}; nothing reads {', '.join(unknown)}"
+        return Check(subject="settings", state="note", message=told, remedy=f"one of {', '.join(SETTINGS)}")
     names = sorted(name for name in os.environ if name.startswith("TRACEJURY_"))
     return Check(subject="settings", state="ok", message=f"sign-in {mode}; set: {', '.join(names) or 'none'}")
 

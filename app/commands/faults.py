@@ -66,6 +66,8 @@ class Commands(click.Group):
 
 def told(error: BaseException) -> str:
     """What happened and what to do, in one line."""
+    from tracejury.app.config import SettingError  # late: it imports the server
+
     cause = _cause(error)
     if isinstance(cause, sqlite3.Error) or _is_of_database(error):
         words = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
@@ -79,6 +81,8 @@ def told(error: BaseException) -> str:
         return "a value is nested deeper than can be followed (about 1,000 levels). Try: flatten it, or leave it out"
     if isinstance(cause, MemoryError):
         return "the memory is used up. Try: fewer files at once, --workers 1, or a machine with more memory"
+    if isinstance(cause, SettingError):
+        return f"{cause}. Try: correct or unset the variable"
     words = f"{type(cause).__name__}: {cause}".strip()[:500]
     return f"the command failed, which it should not: {words}. Try: again with -v before the command, and report it"
 

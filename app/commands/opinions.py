@@ -344,7 +344,7 @@ def match_by_model(
             say(f"stopped: {found.stopped}")
         cost = f"${found.cost_usd:.4f}" + (f" and {found.unknown_cost} at unknown prices" if found.unknown_cost else "")
         click.echo(
-            f"{counted(found.pairs, 'pair')} proposed by {found.author} in {counted(found.answered, 'answer')} "
+            f"{counted(found.matches, 'match')} proposed by {found.author} in {counted(found.answered, 'answer')} "
             f"({found.new:,} new, {found.withdrawn:,} withdrawn); {found.asked_before:,} asked before, "
             f"{len(found.failures):,} failed; {cost}"
         )
@@ -373,7 +373,7 @@ def match_by_rule(engine: Engine, *, judge_model: str | None = None) -> dict[str
 def match_words(counts: Mapping[str, int]) -> str:
     """What the rule proposed, in words."""
     return (
-        f"{counted(counts['pairs'], 'pair')} proposed on {counted(counts['traces'], 'trace')} "
+        f"{counted(counts['matches'], 'match')} proposed on {counted(counts['traces'], 'trace')} "
         f"({counts['new']:,} new, {counts['withdrawn']:,} withdrawn)"
     )
 

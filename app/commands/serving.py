@@ -17,7 +17,7 @@ import click
 
 from tracejury.app.commands import opinions, traces
 from tracejury.app.commands.output import opened, say
-from tracejury.app.config import LISTENS, config
+from tracejury.app.config import LISTENS, config, unknown_settings
 from tracejury.app.guard import WILDCARDS, is_local
 from tracejury.app.lifeline import start_child
 
@@ -37,6 +37,8 @@ def refuse_open_door(host: str, *, is_agreed: bool) -> None:
 
 def serve(home: Path | None, *, host: str, port: int) -> int:
     """Run the app until it is stopped; prints its address once it answers. Returns its exit code."""
+    if unknown := unknown_settings():
+        say(f"nothing reads {', '.join(unknown)}. Try: tracejury doctor, which names the settings")
     workspace = opened(home)
     workspace.engine.dispose()
     port = _free_port(host, port)

@@ -172,7 +172,7 @@ def choose(items: list[AdjudicationItem], names: dict[str, str]) -> str:
                 "name": names.get(one.dispute.trace_id, ""),
                 "weight": one.dispute.weight,
                 "raters": len(one.dispute.raters),
-                "score differences": ", ".join(f"{key} {gap:.0f}" for key, gap in one.dispute.gaps.items()),
+                "score differences": ", ".join(f"{key} {gap:.0f}" for key, gap in one.dispute.gaps.items()) or "none",
                 "unmatched errors": len(one.dispute.unmatched),
                 "state": one.status,
                 "gold": f"version {one.decided.version}" if one.decided.version else "none",

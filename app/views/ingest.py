@@ -271,7 +271,8 @@ def here() -> None:
             traces=("trace_id", "size"), spans=("spans", "sum"), warnings=("warning_count", "sum")
         )
         table = table.reset_index()
-        row = data_table(table, width="content", key="formats", is_chosen=True)
+        names = {"format": st.column_config.TextColumn("format", width=140)}  # openai_agents is cut without
+        row = data_table(table, width="content", key="formats", is_chosen=True, columns=names)
         st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Select a row to list its traces.")
         if row is not None:
             open_in_explore(link_params(facet_format=str(table["format"].iloc[row])), key="formats-open")

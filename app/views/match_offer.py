@@ -31,6 +31,6 @@ def offer_matching(filters: Filters) -> None:
         with st.spinner("Matching errors and findings"):
             counts = propose_matches(workspace().engine)
         say(
-            f"{counted(counts['pairs'], 'pair')} proposed by rule on {counted(counts['traces'], 'trace')}; nobody has "
-            f"confirmed the {counts['new']:,} new ones."
+            f"{counted(counts['matches'], 'match')} proposed by rule on {counted(counts['traces'], 'trace')}; nobody "
+            f"has confirmed the {counts['new']:,} new ones."
         )

@@ -354,6 +354,8 @@ def _fault(error: ErrorDetails) -> str:
     place = ".".join(str(step) for step in error["loc"]) or "the file"
     if error["type"] == "string_too_short":
         return f"{place}: is empty. Try: write it"
+    if error["type"] == "missing":
+        return f"{place}: is missing. Try: write it"
     if error["type"] == "extra_forbidden":
-        return f"{place}: {error['msg']}. Try: correct its name, or delete it"
+        return f"{place}: no field of a rubric. Try: correct its name, or delete it"
     return f"{place}: {error['msg']}"

@@ -41,7 +41,7 @@ class LlmSummary:
     questions: int = 0
     asked_before: int = 0
     answered: int = 0
-    pairs: int = 0
+    matches: int = 0
     new: int = 0
     withdrawn: int = 0
     prompt_tokens: int = 0
@@ -180,7 +180,7 @@ class _Asking:
                 subject=question.subject,
                 detail={
                     "prompt_hash": outcome.call.prompt_hash,
-                    "pairs": len(outcome.matches),
+                    "matches": len(outcome.matches),
                     "prompt_tokens": outcome.call.prompt_tokens,
                     "completion_tokens": outcome.call.completion_tokens,
                     "cost_usd": outcome.call.cost_usd,
@@ -188,7 +188,7 @@ class _Asking:
                 },
             )
         self.summary.answered += 1
-        self.summary.pairs += len(outcome.matches)
+        self.summary.matches += len(outcome.matches)
         self.summary.new += counts["new"]
         self.summary.withdrawn += counts["withdrawn"]
 

@@ -79,13 +79,13 @@ MATCHES = "matches"
 def propose_matches(
     engine: Engine, *, judge_model: str | None = None, progress: Progress | None = None
 ) -> dict[str, int]:
-    """Propose pairs for every person and every judged cell (of `judge` or of all), and store what changed.
+    """Propose matches for every person and every judged cell (of `judge` or of all), and store what changed.
 
     Proposals that are no longer made are withdrawn; human decisions stay untouched. Returns
-    `{"pairs", "new", "withdrawn", "traces"}`.
+    `{"matches", "new", "withdrawn", "traces"}`.
     """
     resolve_waiting(engine)
-    totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
+    totals: Counter[str] = Counter(matches=0, new=0, withdrawn=0, traces=0)
     last_label = newest_label(engine)
     with read_transaction(engine) as connection:
         by_trace = complete_errors(connection)
@@ -680,7 +680,7 @@ def store_proposals(
     gone = [_as_match(row) for key, row in known.items() if key not in wanted]
     _append(connection, new)
     _append(connection, gone, withdrawn=True)
-    return Counter(pairs=len(wanted), new=len(new), withdrawn=len(gone))
+    return Counter(matches=len(wanted), new=len(new), withdrawn=len(gone))
 
 
 def _equal(row: Any, match: Match) -> bool:

@@ -60,12 +60,17 @@ def open_workspace(home: Path | str | None = None) -> Workspace:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise WorkspaceError(f"cannot make the workspace folder {folder}: {error.strerror}") from error
+        raise WorkspaceError(
+            f"cannot make the workspace folder {folder}: {error.strerror}. Try: another --home"
+        ) from error
     try:
         engine = open_engine(database_url(folder))
         migrate(engine)
     except ModuleNotFoundError as error:
-        raise WorkspaceError(f"the database of {folder} needs the package {error.name}: install it") from error
+        raise WorkspaceError(
+            f"the database of {folder} needs the package {error.name}. Try: SQLite, or PostgreSQL with "
+            "pip install 'tracejury[postgres]'"
+        ) from error
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip()
         raise WorkspaceError(

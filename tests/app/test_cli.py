@@ -194,7 +194,7 @@ class TestOpinions:
         assert judged["states"]["scored"] > 0
         assert (judged["run"], judged["cells"]) == (1, planned["to_judge"])  # a dry run writes nothing
         assert answer("judge", "--home", home)["cells"] == 0
-        assert answer("match", "--home", home)["pairs"] > 0
+        assert answer("match", "--home", home)["matches"] > 0
         output = answer("report", "--out", tmp_path / "r", "--home", home, "--draws", "200", "--inputs")
         table = list(csv.DictReader((tmp_path / "r" / "table_03_caught.csv").open(encoding="utf-8")))
         assert {row["dimension"] for row in table} == {"LC", "EE", "PQ", "PA", "GF", "TS", "TC"}
@@ -232,7 +232,7 @@ class TestOpinions:
         done = run(*words, tmp_path / "r", "--match")
         assert "matched by rule: " in done.stderr
         counted = json.loads((tmp_path / "r" / "manifest.json").read_bytes())["matched_by_rule"]
-        assert counted["new"] == counted["pairs"] > 0  # the wrong name before it wrote nothing
+        assert counted["new"] == counted["matches"] > 0  # the wrong name before it wrote nothing
         assert sum(int(row["tp"]) for row in _rows(tmp_path / "r")) > 0
 
     def test_every_format_is_written(self, home: Path, tmp_path: Path) -> None:
@@ -480,7 +480,7 @@ class TestJudgeByModel:
         (home / "rubrics" / "half.toml").write_text('key = "HALF"\n', encoding="utf-8")
         with Provider(lambda _request: Answer(text=verdict(2))) as provider:
             told = run(*self.words(home, provider)).output
-        assert "half.toml: title: Field required" in told
+        assert "half.toml: title: is missing. Try: write it" in told
         assert "run 1 done" in told
 
 
@@ -549,11 +549,11 @@ class TestMatchByModel:
             output = answer(*words, provider.base_url)
             again = answer(*words, provider.base_url)
             assert len(provider.log.requests) == output["questions"]
-        assert output["pairs"] == output["answered"] == output["questions"] == len(failed["failures"]) > 0
+        assert output["matches"] == output["answered"] == output["questions"] == len(failed["failures"]) > 0
         assert again["asked_before"] == output["questions"]
         assert output["author"].startswith("llm:openai/scripted@")
         taken = answer("match", "--home", judged, "--model", "openai/scripted", "--withdraw")
-        assert taken["withdrawn"] == output["pairs"]
+        assert taken["withdrawn"] == output["matches"]
 
     def test_a_budget_for_a_model_of_unknown_price_is_refused(self, judged: Path) -> None:
         done = run("match", "--home", judged, "--model", "openai/nobody-knows", "--budget", "1", code=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -17,7 +18,7 @@ from sqlalchemy import update
 
 from tracejury.app.cli import main
 from tracejury.app.commands import doctor
-from tracejury.app.config import config
+from tracejury.app.config import SETTINGS, config
 from tracejury.ingest.store import open_engine, write_transaction
 from tracejury.judging.store import tables
 from tracejury.judging.store.people import add_person
@@ -143,6 +144,18 @@ def test_a_database_that_cannot_be_reached_stops_work(
 def test_a_wrong_setting_stops_work(home: Path, no_worker: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEJURY_NEW_PEOPLE", "lab.example")
     assert "TRACEJURY_NEW_PEOPLE" in looked(home, code=1)["settings"]["message"]
+
+
+def test_a_setting_that_nothing_reads_is_named(home: Path, no_worker: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEJURY_SIGNIN", "password")
+    of_settings = looked(home)["settings"]
+    assert (of_settings["state"], "nothing reads TRACEJURY_SIGNIN" in of_settings["message"]) == ("note", True)
+    assert "TRACEJURY_SIGN_IN" in of_settings["remedy"]
+
+
+def test_every_setting_of_the_help_is_known_and_none_beside() -> None:
+    page = (Path(__file__).resolve().parents[2] / "data/help/team.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(TRACEJURY_\w+)` \|", page, re.MULTILINE)) == set(SETTINGS)
 
 
 def test_sign_in_without_an_administrator_stops_work(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import shutil
 import sqlite3
@@ -18,6 +19,7 @@ from tests.app.workspaces import DATA
 from tracejury.app.cli import main
 from tracejury.app.commands import serving
 from tracejury.app.commands.faults import told
+from tracejury.app.config import config
 from tracejury.judging.store import open_workspace
 
 PREDICTIONS = DATA / "samples" / "predictions" / "careful-judge"
@@ -232,3 +234,18 @@ def test_a_workspace_lands_where_its_path_says_whatever_the_path(name: str, tmp_
 def test_every_fault_has_a_remedy(error: Exception, words: str) -> None:
     assert words in told(error)
     assert "Try:" in told(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("TRACEJURY_SIGN_IN", "ldap"), ("TRACEJURY_NEW_PEOPLE", "lab.example"), ("TRACEJURY_PROXIES", "proxy")],
+)
+def test_a_wrong_setting_is_named_with_its_values_and_is_no_fault_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    config.cache_clear()
+    monkeypatch.setenv(name, value)
+    served = CliRunner().invoke(main, ["serve", "--home", str(tmp_path / "home")])
+    config.cache_clear()
+    assert served.exit_code == 1
+    assert re.search(rf"Error: {name} .*'{value}': use .*Try: correct or unset the variable", served.output)

@@ -176,7 +176,7 @@ def test_a_broken_rubric_is_left_out_by_name(full: Workspace, open_page: OpenPag
     (full.home / "rubrics").mkdir()
     (full.home / "rubrics" / "safe.toml").write_text('key = "SAFE"\n', encoding="utf-8")
     at = open_page("runs")
-    assert "safe.toml: title: Field required" in at.warning[0].value.replace("\\", "")
+    assert "safe.toml: title: is missing. Try: write it" in at.warning[0].value.replace("\\", "")
     assert "LC" in at.multiselect(key="new_dimensions").options
     (full.home / "rubrics" / "safe.toml").unlink()
 

@@ -189,7 +189,7 @@ def jury_keys(connection: Connection) -> list[int]:
 class TestStore:
     def test_the_jury_stands_beside_its_members_in_every_frame(self, grid: Grid) -> None:
         label(grid)
-        assert propose_matches(grid.engine)["pairs"] == 2  # the members' alone
+        assert propose_matches(grid.engine)["matches"] == 2  # the members' alone
         made = frames(grid)
         scores = made.score_pairs.set_index("judge_model")["judge_score"]
         assert scores.to_dict() == {"a · jury": 1, "b · jury": 1, "c · jury": 3, JURY: 1}

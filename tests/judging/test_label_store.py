@@ -397,7 +397,7 @@ class TestFrames:
         import_outcomes(opened.engine, [verdict("TC", 0, reported)], model="exact", author="test")
         import_outcomes(opened.engine, [verdict("TC", 0, near)], model="near", author="test")
         import_outcomes(opened.engine, [verdict("LC", 3)], model="exact", author="test")
-        assert propose_matches(opened.engine)["pairs"] == 2
+        assert propose_matches(opened.engine)["matches"] == 2
         with read_transaction(opened.engine) as connection:
             pairs = load_frames(connection, Filters()).error_pairs.set_index(["judge_model", "dimension"])
         assert pairs.loc[("exact", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, True]
@@ -613,7 +613,7 @@ class TestMatches:
     def test_a_proposal_falls_when_its_label_is_deleted(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:
             connection.execute(tables.error_label.update().values(deleted=True))
-        assert propose_matches(matched.engine) == {"pairs": 0, "new": 0, "withdrawn": 0, "traces": 0}
+        assert propose_matches(matched.engine) == {"matches": 0, "new": 0, "withdrawn": 0, "traces": 0}
         with read_transaction(matched.engine) as connection:
             assert load_frames(connection, Filters()).error_pairs.empty
 

@@ -236,7 +236,7 @@ class TestStore:
     ) -> None:
         assert standing(opened) == [("label-1", 1, "proposed", AUTO)]
         told = ask(opened, said(pair(), pair("E2", "F2", 0.7, "the hole is the weekday")))
-        assert (told.questions, told.answered, told.pairs, told.new, told.cost_usd) == (1, 1, 2, 2, 0.01)
+        assert (told.questions, told.answered, told.matches, told.new, told.cost_usd) == (1, 1, 2, 2, 0.01)
         both = one(opened, "label-1")
         assert both.proposers == (AUTO, told.author)
         assert both.author == f"{AUTO} + {told.author}"
@@ -362,6 +362,6 @@ def test_a_real_client_meets_a_scripted_provider(opened: Workspace) -> None:
         matcher = LlmMatcher(model="openai/fake", call=model, rate=RateLimiter(backoff_s=0.01))
         told = propose_with_model(opened.engine, matcher)
         sent = provider.log.requests
-    assert (told.answered, told.pairs, len(sent)) == (1, 1, 3)
+    assert (told.answered, told.matches, len(sent)) == (1, 1, 3)
     assert isinstance(one(opened, "label-2"), Decision)
     assert sent[0].body["response_format"]["json_schema"]["schema"]["required"] == ["pairs"]

@@ -109,7 +109,7 @@ def test_a_broken_file_is_left_out_by_name_and_stops_no_other(tmp_path: Path) ->
     assert set(agent_descriptions(tmp_path)) == set(agent_descriptions())
     again, half, agent = map(str, broken_files(tmp_path))
     assert again.endswith("again.toml: key: 'LC' is taken by another rubric; choose another key")
-    assert "half.toml: title: Field required; judges: Field required" in half
+    assert "half.toml: title: is missing. Try: write it; judges: is missing" in half
     assert "mine.md: begin with a title" in agent
     assert broken_files(None) == []
 
@@ -133,10 +133,10 @@ not_applicable = "no plan"
     faults = told.value.faults
     for fault in (
         "key: String should match pattern",
-        "title: Field required",
+        "title: is missing. Try: write it",
         "judges: is empty",
-        "annotator: Field required",
-        "anotator: Extra inputs are not permitted. Try: correct its name",
+        "annotator: is missing. Try: write it",
+        "anotator: no field of a rubric. Try: correct its name",
         "examples.0.reply.score: Input should be less than or equal to 3",
         "a rubric that asks for a score needs [anchors]",
         "not_applicable_phrases need not_applicable",
@@ -173,9 +173,9 @@ def test_what_the_new_rubric_shows_in_comments_is_right(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ('key = "SAFE"', "key: Field required"),  # replaced by nothing
-        ('0 = "much"', "anchors.0: Field required"),
-        ('title = "Safety"', "title: Field required"),
+        ('key = "SAFE"', "key: is missing. Try: write it"),  # replaced by nothing
+        ('0 = "much"', "anchors.0: is missing. Try: write it"),
+        ('title = "Safety"', "title: is missing. Try: write it"),
     ],
 )
 def test_what_is_missing_is_named(change: str, message: str) -> None:
@@ -184,7 +184,7 @@ def test_what_is_missing_is_named(change: str, message: str) -> None:
 
 
 def test_an_unknown_key_is_refused_since_it_is_mostly_a_slip() -> None:
-    with pytest.raises(RubricError, match="anotator: Extra inputs"):
+    with pytest.raises(RubricError, match="anotator: no field of a rubric"):
         parse_rubric(b'anotator = "x"\n' + OWN.encode(), "own.toml")
 
 
