@@ -624,7 +624,7 @@ def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json
 @click.option(
     "--as",
     "form",
-    type=click.Choice(["csv", "label-studio", "langfuse", "trail", "tracejury"]),
+    type=click.Choice(["comments", "csv", "label-studio", "langfuse", "trail", "tracejury"]),
     default="tracejury",
     show_default=True,
 )

@@ -23,7 +23,9 @@ from tracejury.judging.store.backup import back_up_first
 from tracejury.judging.store.revisions import REMOVED
 from tracejury.judging.store.workspace import Workspace
 
-_LABELS = (tables.error_label, tables.score_label, tables.review, tables.op, tables.adjudication)
+_LABELS = (
+    tables.error_label, tables.score_label, tables.review, tables.op, tables.adjudication, tables.comment,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tracejury.app.api.comments import comment_routes
 from tracejury.app.api.documents import DOCUMENTS, Documents
 from tracejury.app.api.packing import json_bytes, unpacked
 from tracejury.app.api.reveal import reveal_routes
@@ -86,6 +87,7 @@ def work_routes(space: Callable[[], Workspace], documents: Documents | None = No
         Route("/api/search/{trace_id:path}", search),
         Route("/api/text/{trace_id:path}", text),
         Route("/api/picture/{trace_id:path}/{digest:str}", picture),
+        *comment_routes(space),
         *reveal_routes(space),
         *settings_routes(space),
     )

@@ -28,6 +28,7 @@ from tracejury.ingest.store import load, read_transaction, schema, write_transac
 from tracejury.ingest.trace import IngestError, Rejected
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels import trail_answers as trail
+from tracejury.judging.labels.comments import to_csv as comments_csv
 from tracejury.judging.labels.exchange import Labels, is_own_form, read_tracejury, to_csv, to_tracejury, to_trail
 from tracejury.judging.labels.label_store import put_labels, reviews
 from tracejury.judging.labels.scales import ScaleError, read_scale
@@ -231,6 +232,8 @@ def export_labels(home: Path | None, out: Path, *, form: str, annotators: Sequen
                 raise click.UsageError("--as trail writes one person's labels: give one --annotator")
             count = to_trail(connection, out, names[0])
             say(f"{counted(count, 'file')} written to {out}")
+        elif form == "comments":
+            out.write_text(comments_csv(connection, annotators), encoding="utf-8", newline="")
         elif form == "csv":
             out.write_text(to_csv(connection, annotators), encoding="utf-8", newline="")
         elif form == "label-studio":

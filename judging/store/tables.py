@@ -248,6 +248,23 @@ seen = Table(
     UniqueConstraint("annotator", "trace_id", "what"),
 )
 
+comment = Table(
+    "comment",
+    metadata,
+    _key("row_key"),
+    Column("comment_id", Text, nullable=False, index=True),
+    Column("kind", Text, nullable=False, comment="comment, return (of a submitted trace) or message"),
+    Column("trace_id", Text, index=True, comment="empty: a message that is about no trace"),
+    Column("span_id", Text),
+    Column("label_id", Text, comment="the error label that it is about"),
+    Column("occasion", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("mentions", Text, nullable=False, comment="JSON list of people; of a message without any: everyone"),
+    Column("deleted", Boolean, nullable=False),
+    Column("author", Text, nullable=False),
+    _when(),
+)
+
 judge_version = Table(
     "judge_version",
     metadata,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 MODULES = (
     "text", "keys", "labels", "merge", "outbox", "settings", "spans", "page", "tree", "reader", "judgetext", "category",
-    "errors", "scores", "revealed", "dialogs", "panes",
+    "errors", "scores", "revealed", "dialogs", "comments", "panes",
     "connection", "document", "work", "note", "place", "time", "head", "submission", "keyboard", "desk",
 )  # fmt: skip
 _IMPORT = re.compile(r"(?m)^import [^;]*;\n")

@@ -1,5 +1,6 @@
 // The desk: puts trace, labels and panes together on the page, and tells Streamlit what it must know.
 
+import { Comments } from "./comments.mjs";
 import { Connection } from "./connection.mjs";
 import { askReveal, askSkip, showKeys, showRefused } from "./dialogs.mjs";
 import { TraceDocument } from "./document.mjs";
@@ -79,6 +80,7 @@ class Desk {
     this.cards = new ErrorCards(this);
     this.scores = new Scores(this);
     this.judgeText = new JudgeText(this);
+    this.comments = new Comments(this);
     this.panes = new Panes(this);
     this.showLower("scores");
     this.tree.reader = this.reader;
@@ -183,6 +185,7 @@ class Desk {
     this.part("skip").onclick = () => askSkip(this);
     this.part("reopen").onclick = () => this.submission.reopen();
     this.part("reveal").onclick = () => askReveal(this);
+    this.part("comments").onclick = () => this.comments.open();
     this.part("judge-toggle").onclick = () => this.judgeText.toggle();
     for (const name of ["scores", "judges"]) this.part(name + "-tab").onclick = () => (this.showLower(name), this.focusPane("scores"));
     window.addEventListener("pagehide", () => (this.work.flushTyping(), this.work.keepHistory()), options);

@@ -3,7 +3,7 @@
 import { el, replaceIn } from "./page.mjs";
 import { keyConflict, keyLabel, keysOf, pressedKey, TJ_KEYS } from "./keys.mjs";
 
-function openDialog(desk, label, ...children) {
+export function openDialog(desk, label, ...children) {
   const dialog = desk.part("dialog");
   replaceIn(dialog, ...children);
   dialog.setAttribute("aria-label", label);
@@ -11,7 +11,7 @@ function openDialog(desk, label, ...children) {
   return dialog;
 }
 
-function head(desk, title, ...extra) {
+export function dialogHead(desk, title, ...extra) {
   return el("header", { class: "tj-dialog-head" }, el("h2", { text: title }), ...extra, el("button", { class: "tj-quiet", text: "Close", "aria-label": "Close", on: { click: () => desk.part("dialog").close() } }));
 }
 
@@ -24,7 +24,7 @@ export function showKeys(desk, problem = "") {
   openDialog(
     desk,
     "Keys",
-    head(desk, "Keys", changed ? reset : null),
+    dialogHead(desk, "Keys", changed ? reset : null),
     el("p", { class: "tj-hint", text: "Choose a key to change it, then press the new one. Typing in a field never triggers a key. Streamlit uses R and C." }),
     el("p", { class: "tj-problem", role: "alert", text: problem }),
     el("div", { class: "tj-keys" }, ...groups),
@@ -64,7 +64,7 @@ export function askSkip(desk) {
     desk.part("dialog").close();
     desk.submission.finish("skipped", reason.value.trim());
   };
-  openDialog(desk, "Skip this trace", head(desk, "Skip this trace"), reason, el("div", { class: "tj-dialog-acts" }, skip));
+  openDialog(desk, "Skip this trace", dialogHead(desk, "Skip this trace"), reason, el("div", { class: "tj-dialog-acts" }, skip));
   reason.focus();
 }
 
@@ -79,7 +79,7 @@ export function askReveal(desk) {
   openDialog(
     desk,
     "Reveal",
-    head(desk, "Reveal judges' findings and other annotators' errors?"),
+    dialogHead(desk, "Reveal judges' findings and other annotators' errors?"),
     el("p", { text: `Your ${plural(errors.length, "error")} and your scores can then no longer change: they are your blind answer. You can still add errors and change scores; those labels are marked “after reveal” and counted separately.` }),
     el("p", { class: "tj-hint", text: "You cannot undo a reveal. To change a label first, close this dialog and choose Reopen." }),
     el("div", { class: "tj-dialog-acts" }, go),
@@ -92,7 +92,7 @@ export function showRefused(desk) {
   openDialog(
     desk,
     "Changes that were refused",
-    head(desk, "The server refused these changes"),
+    dialogHead(desk, "The server refused these changes"),
     el("ul", { class: "tj-changes" }, ...items),
     el("p", { class: "tj-hint", text: "The changes stay in this browser until you send or delete them." }),
     el(
@@ -108,7 +108,7 @@ export function showGuideline(desk) {
   const sections = desk.dimensions.map(({ key, title, about, anchors }) =>
     el("section", { class: "tj-guideline" }, el("h3", { text: `${key}  ${title}` }), el("p", { text: about }), ...anchors.map(([points, meaning]) => el("div", { class: "tj-anchor" }, el("b", { text: points }), el("span", { text: meaning })))),
   );
-  openDialog(desk, "Guideline", head(desk, "Guideline"), ...sections);
+  openDialog(desk, "Guideline", dialogHead(desk, "Guideline"), ...sections);
 }
 
 function plural(count, word) {

@@ -6,7 +6,7 @@ import { copyText, el, replaceIn } from "./page.mjs";
 import { TJ_PANES } from "./panes.mjs";
 import { peerOf, TJ_KINDS } from "./spans.mjs";
 
-const TJ_BUTTON_KEYS = { previous: "previousItem", next: "nextItem", undo: "undo", redo: "redo", keys: "help", skip: "skip", pretty: "pretty", "judge-toggle": "judgeText", "goal-toggle": "goal", "answer-toggle": "answer", "judges-tab": "judges", submit: "submit" };
+const TJ_BUTTON_KEYS = { previous: "previousItem", next: "nextItem", undo: "undo", redo: "redo", keys: "help", skip: "skip", pretty: "pretty", "judge-toggle": "judgeText", "goal-toggle": "goal", "answer-toggle": "answer", "judges-tab": "judges", comments: "comment", submit: "submit" };
 
 export class Keyboard {
   constructor(desk) {
@@ -149,6 +149,7 @@ export class Keyboard {
       removeSpan: () => cards.removeSpan(),
       nextError: () => cards.next(),
       deleteError: () => cards.delete(),
+      comment: () => this.desk.comments.open(),
       noError: () => cards.toggleNoError(),
       undo: () => this.desk.work.undo(),
       redo: () => this.desk.work.redo(),

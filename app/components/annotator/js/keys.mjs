@@ -43,6 +43,7 @@ export const TJ_KEYS = [
   { id: "removeSpan", keys: ["-"], title: "Remove this span from the error", group: "Label" },
   { id: "nextError", keys: ["T"], title: "Next error", group: "Label" },
   { id: "deleteError", keys: ["Backspace"], title: "Delete the error", group: "Label" },
+  { id: "comment", keys: ["Shift+D"], title: "Comments on this span or error", group: "Label" },
   { id: "noError", keys: ["Z"], title: "No error in this trace", group: "Label" },
   { id: "undo", keys: ["U"], title: "Undo", group: "Label" },
   { id: "redo", keys: ["Shift+U"], title: "Redo", group: "Label" },
@@ -64,8 +65,8 @@ const TJ_RESERVED = new Set(["R", "C", "Tab", "Escape", "Enter", "Space", "Ctrl+
 /** What acts in each pane, in a few words, for the line of hints: an act's id or the keys themselves. */
 export const TJ_HINTS = {
   tree: [["next", "next span"], ["previous", "previous"], ["fold", "fold"], ["search", "search"], ["nextHit", "next hit"], ["outline", "outline"], ["plan", "next plan"], ["nextFailure", "next failure"], ["nextTool", "next tool call"], ["nextLabel", "next label"], ["newError", "new error"]],
-  text: [["growEnd", "select a sentence"], ["newError", "new error from it"], ["evidence", "add as evidence"], ["next", "next span"], ["pretty", "raw text"], ["showAll", "whole text"], ["search", "search"], ["scores", "scores"]],
-  errors: [["dimension1", "to 7: dimension"], ["low", ""], ["medium", ""], ["high", "impact"], ["growEnd", "select a sentence"], ["evidence", "add as evidence"], ["describe", "describe"], ["category", "category"], ["addSpan", "add span"], ["nextError", "next error"], ["deleteError", "delete"], ["scores", "scores"]],
+  text: [["growEnd", "select a sentence"], ["newError", "new error from it"], ["evidence", "add as evidence"], ["next", "next span"], ["pretty", "raw text"], ["showAll", "whole text"], ["search", "search"], ["comment", "comment"], ["scores", "scores"]],
+  errors: [["dimension1", "to 7: dimension"], ["low", ""], ["medium", ""], ["high", "impact"], ["growEnd", "select a sentence"], ["evidence", "add as evidence"], ["describe", "describe"], ["category", "category"], ["addSpan", "add span"], ["nextError", "next error"], ["deleteError", "delete"], ["comment", "comment"], ["scores", "scores"]],
   scores: [["0 to 3", "score, then the next dimension"], ["N", "not applicable"], ["↑ ↓", "dimension"], ["lessSure", ""], ["moreSure", "confidence"], ["describe", "note"], ["⌫", "delete score"], ["submit", "submit"]],
   search: [["↵", "first hit"], ["Esc", "show all spans"]],
   field: [["Esc", "leave the field"], ["submit", "submit"]],

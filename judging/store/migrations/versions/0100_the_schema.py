@@ -60,6 +60,28 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("row_key", name=op.f("pk_audit")),
     )
     op.create_table(
+        "comment",
+        sa.Column("row_key", sa.Integer(), nullable=False),
+        sa.Column("comment_id", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False, comment="comment, return (of a submitted trace) or message"),
+        sa.Column("trace_id", sa.Text(), nullable=True, comment="empty: a message that is about no trace"),
+        sa.Column("span_id", sa.Text(), nullable=True),
+        sa.Column("label_id", sa.Text(), nullable=True, comment="the error label that it is about"),
+        sa.Column("occasion", sa.Integer(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column(
+            "mentions", sa.Text(), nullable=False, comment="JSON list of people; of a message without any: everyone"
+        ),
+        sa.Column("deleted", sa.Boolean(), nullable=False),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("row_key", name=op.f("pk_comment")),
+    )
+    with op.batch_alter_table("comment", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_comment_comment_id"), ["comment_id"], unique=False)
+        batch_op.create_index(batch_op.f("ix_comment_trace_id"), ["trace_id"], unique=False)
+
+    op.create_table(
         "corpus_sample",
         sa.Column("sample_key", sa.Integer(), nullable=False),
         sa.Column("url", sa.Text(), nullable=False, comment="the corpus that it was drawn from"),
