@@ -758,6 +758,12 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
     "child or a span of the same step), span (also of the span before or after).",
 )
 @click.option(
+    "--same-traces/--own-traces",
+    "same_traces",
+    default=None,
+    help="Compare judges on the traces that all of them answered (default), or each on its own.",
+)
+@click.option(
     "--inputs", is_flag=True, help="Also write the input rows of the tables, in the form that --from-csv reads."
 )
 @click.option("--format", "formats", default="csv", show_default=True, help="csv,json,md,tex,parquet")

@@ -30,6 +30,7 @@ from tracejury.judging.reports.estimates import FRAMES, LazyInputs
 from tracejury.judging.reports.export import Facts, facts_in
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import weight
+from tracejury.judging.reports.same_traces import Overlap
 from tracejury.judging.store.revisions import Revision
 
 P = ParamSpec("P")
@@ -321,6 +322,12 @@ def reference(filters: Filters) -> str | None:
     """Who judges are compared with. Raises as `estimate`."""
     name = estimate(filters, "reference")["reference"].iloc[0]
     return None if name is None else str(name)
+
+
+def overlap(filters: Filters) -> Overlap:
+    """How far judges answered the same traces. Raises as `estimate`."""
+    row = {str(name): value for name, value in estimate(filters, "overlap").astype(object).iloc[0].items()}
+    return Overlap(**{**row, "fewest": row["fewest"] if isinstance(row["fewest"], str) else None})
 
 
 def facts(filters: Filters) -> Facts:

@@ -33,6 +33,7 @@ FILTERS = (
     "data",
     "guideline",
     "tolerance",
+    "traces",
 )
 """The names of the researcher's filters in the address, the same on every page."""
 _SEEN = "signed_in_noted"

@@ -16,7 +16,7 @@ from tracejury.app import datasets, estimates, options
 from tracejury.app.api import scripts
 from tracejury.app.api.answers import NotServedError, answered
 from tracejury.app.api.rights import checked
-from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, TOLERANCES, reference_of
+from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, TOLERANCES, TRACES, reference_of
 from tracejury.app.estimates import FailedEstimateError, NoEstimateError
 from tracejury.app.grants import TokenError
 from tracejury.app.session import FILTERS, workspace
@@ -73,6 +73,7 @@ def filters_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -
             tolerance=cast(
                 "Tolerance", _one(asked, "tolerance", {**TOLERANCES, **{t: t for t in get_args(Tolerance)}}, "exact")
             ),
+            same_traces=bool(_one(asked, "traces", {**TRACES}, "shared")),
         )
     )
 

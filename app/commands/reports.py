@@ -110,6 +110,7 @@ def _filters(connection: Connection, options: dict[str, Any], settings: dict[str
         tolerance=options["tolerance"] or "exact",
         slices=options["slices"],
         blind_only=not options["revealed"],
+        same_traces=options["same_traces"] is not False,
         **settings,
     )
     return checked(connection, filters)
@@ -158,6 +159,8 @@ def _from_workspace(
                 "no trace was submitted by two annotators, so there is no majority and the tables of agreement are "
                 "empty"
             )
+        if (words := frames.overlap.words()) is not None:
+            say(words)
         note = sampling_note(frames.unit_labels)
         if note is not None:
             say(note)
@@ -196,6 +199,7 @@ def _from_csv(
     folder: Path, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str]
 ) -> tuple[Inputs, dict[str, Json]]:
     needless = [flag for flag, given in _OF_A_WORKSPACE.items() if options.get(given)]
+    needless += ["--same-traces" if options["same_traces"] else "--own-traces"] * (options["same_traces"] is not None)
     if needless:
         raise ValueError(f"{needless[0]} is for a workspace and cannot be combined with --from-csv")
     read = read_folder(folder)

@@ -30,6 +30,7 @@ TOLERANCES: dict[str, Tolerance] = {
     "one span away": "span",
 }
 WIDE = 280  # pixels, of a filter in the popover
+TRACES = {"shared": True, "each judge's own": False}
 BLIND = {"blind": True, "revealed too": False}
 
 
@@ -58,6 +59,7 @@ def _more(options: FilterOptions) -> Filters:
     phase = _select("Labels", "phase", list(BLIND), _PHASE_HELP, WIDE)
     chosen = _several("Judge versions", "versions", list(options.versions), LATEST, _VERSIONS_HELP, WIDE)
     run = _select("Repeat", "repeat", [f"repeat {number}" for number in options.repeats or (0,)], _REPEAT_HELP, WIDE)
+    traces = _select("Traces", "traces", list(TRACES), _TRACES_HELP, WIDE)
     formats = _several("Data", "data", list(options.formats), "every format", _DATA_HELP, WIDE)
     guideline = _select("Guideline", "guideline", [ANY_GUIDELINE, *options.guidelines], _GUIDELINE_HELP, WIDE)
     tolerance = _select("Localized", "tolerance", list(TOLERANCES), _TOLERANCE_HELP, WIDE)
@@ -69,6 +71,7 @@ def _more(options: FilterOptions) -> Filters:
         formats=formats,
         guideline=None if guideline == ANY_GUIDELINE else guideline,
         tolerance=TOLERANCES[tolerance],
+        same_traces=TRACES[traces],
     )
 
 
@@ -96,6 +99,11 @@ _VERSIONS_HELP = (
     "compare them; the page then shows only those, each under its own name."
 )
 _REPEAT_HELP = "Repeat of each judge that is compared with the reference. Consistency always uses all repeats."
+_TRACES_HELP = (
+    "Shared: where judges answered different traces, errors are compared on those that all of them answered, and "
+    "scores on those that all judges of the dimension scored; then every judge did the same work. Each judge's own: on "
+    "all that it answered. Corpus rates always use all answers; A against B uses the traces of these two."
+)
 _DATA_HELP = "Source format of the traces."
 _GUIDELINE_HELP = "Only traces whose newest review was submitted under this version of the guideline."
 _TOLERANCE_HELP = (

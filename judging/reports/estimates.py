@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from tracejury.judging.agreement import ceiling, compare, errors, marks, raters,
 from tracejury.judging.agreement.tables import TABLES, InputName, Inputs
 from tracejury.judging.reports.export import facts_frame, facts_of
 from tracejury.judging.reports.frames import FRAME_NAMES, PEOPLE, Frames, LazyFrames
+from tracejury.judging.reports.same_traces import compared as compared_pairs
 from tracejury.judging.store.judge_models import is_joint
 
 
@@ -341,12 +342,13 @@ def summary(sources: Sources) -> pd.DataFrame:
     error_pairs, score_pairs, what failed, and the pairs that no matching has compared.
     """
     pairs = sources.frames.error_pairs
+    on_traces = compared_pairs(pairs, sources.frames.overlap)
     failed = each_once(pairs)
     failed = failed[failed["state"] == "failed"]
     counts = {
-        "errors": len(pairs[["trace_id", "error_id"]].drop_duplicates()),
+        "errors": len(on_traces[["trace_id", "error_id"]].drop_duplicates()),
         "incomplete": len(sources.frames.incomplete),
-        "traces": pairs["trace_id"].nunique(),
+        "traces": on_traces["trace_id"].nunique(),
         "error_pairs": len(pairs),
         "score_pairs": len(sources.frames.score_pairs),
         "failed_pairs": len(failed),
@@ -354,6 +356,11 @@ def summary(sources: Sources) -> pd.DataFrame:
         "failed_cells": len(failed[["trace_id", "judge_model", "dimension"]].drop_duplicates()),
     }
     return pd.DataFrame([counts])
+
+
+def overlap(sources: Sources) -> pd.DataFrame:
+    """One row: `same_traces.Overlap`."""
+    return pd.DataFrame([asdict(sources.frames.overlap)])
 
 
 def incomplete(sources: Sources) -> pd.DataFrame:
@@ -385,7 +392,7 @@ def two_arms(sources: Sources, left: str, right: str) -> list[pd.DataFrame]:
 
 
 def _arm(sources: Sources, text: str) -> pd.DataFrame:
-    pairs = sources.frames.error_pairs
+    pairs = sources.frames.own_error_pairs
     mine = pairs[pairs["judge_model"] == text]
     return sources.arm(text) if mine.empty else mine
 
@@ -441,7 +448,7 @@ DERIVED: Final = tuple(name for name, value in Inputs.__dict__.items() if isinst
 _GIVEN, _DERIVED = frozenset({*FRAMES, *OPINIONS}), frozenset(DERIVED)
 
 _RUNS: Final = ("reference", "matches", "missing", "repeat", "blind_only", "guideline", "tolerance")
-_PEOPLE: Final = ("reference", "judge_models", "dimensions", "versions", "matches", "missing", "repeat")
+_PEOPLE: Final = ("reference", "judge_models", "dimensions", "versions", "matches", "missing", "repeat", "same_traces")
 _RATERS: Final = ("reference", "matches", "missing", "repeat", "tolerance")
 
 
@@ -482,10 +489,12 @@ ESTIMATES: Final[Mapping[str, Estimate]] = {
         "score_figures", "figures_of_scores", "table.score_figures", "rows_for_scores", "score_rates",
         ignores=("matches", "tolerance"),
     ),
-    **_each("bias_lines", "bias_marks", "score_pairs", ignores=("matches", "missing", "tolerance")),
-    **_each("error_pairs", "strip_marks", "strip_counts", "compared", ignores=("missing",)),
-    **_each("reference", "judged", "summary", "facts", "findings", ignores=("missing",)),
-    **_each("incomplete", ignores=("judge_models", "dimensions", "versions", "matches", "missing", "repeat")),
+    **_each("bias_lines", "bias_marks", "score_pairs", ignores=("matches", "tolerance")),
+    **_each(
+        "error_pairs", "strip_marks", "strip_counts", "compared", "judged", "summary", "overlap", "facts", "findings",
+    ),
+    **_each("reference", ignores=("missing", "same_traces")),
+    **_each("incomplete", ignores=tuple(name for name in _PEOPLE if name != "reference")),
 }  # fmt: skip
 """Every estimate and what it needs. To add one: a function from `Sources` and its arguments to a frame, and its name
 here."""

@@ -35,6 +35,7 @@ from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import Frames, LazyFrames, chosen_traces
 from tracejury.judging.reports.latex import latex_table
 from tracejury.judging.reports.person_pairs import person_pairs
+from tracejury.judging.reports.same_traces import compared
 from tracejury.judging.reports.typeset import typeset
 
 MadeFrom = Mapping[str, Json]
@@ -163,6 +164,8 @@ class Facts:
     incomplete_errors: int
     """Without a span, a dimension or an impact: in no figure."""
     votes: list[Json]
+    same_traces: Mapping[str, Json]
+    """`same_traces.Overlap`, whether it was applied, and what that means in words."""
     data_hash: str
     judge_versions: list[Json]
     store_revision: list[Json]
@@ -171,14 +174,16 @@ class Facts:
 def facts_of(frames: Frames | LazyFrames) -> Facts:
     """Counted from the frames."""
     runs = frames.ratings[frames.ratings["rater_kind"] == "judge"]  # people are no judge model
+    pairs, overlap = compared(frames.error_pairs, frames.overlap), frames.overlap
     judge_models = sorted(set(frames.error_pairs["judge_model"]) | set(runs["judge_model"]))
     return Facts(
         reference=frames.reference,
         judge_models=[str(judge_model) for judge_model in judge_models],
-        traces=len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
-        reference_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
+        traces=len(set(pairs["trace_id"]) | set(compared(frames.score_pairs, overlap)["trace_id"])),
+        reference_errors=int(pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
         incomplete_errors=len(frames.incomplete),
         votes=_rows(vote_table(frames.votes)),
+        same_traces={**asdict(overlap), "is_applied": overlap.is_applied, "words": overlap.words()},
         data_hash=frames.made_of.data_hash,
         judge_versions=[dict(version) for version in frames.made_of.judge_versions],
         store_revision=list(frames.made_of.revision),
@@ -204,7 +209,7 @@ def facts_in(frame: pd.DataFrame) -> Facts:
     )
 
 
-_SEVERAL = ("judge_models", "votes", "judge_versions", "store_revision")
+_SEVERAL = ("judge_models", "votes", "same_traces", "judge_versions", "store_revision")
 
 
 def manifest_of(facts: Facts, filters: Filters, inputs: Inputs) -> dict[str, Json]:
@@ -222,6 +227,7 @@ def manifest_of(facts: Facts, filters: Filters, inputs: Inputs) -> dict[str, Jso
         "reference_errors": facts.reference_errors,
         "incomplete_errors": facts.incomplete_errors,
         "votes": facts.votes,
+        "same_traces": dict(facts.same_traces),
         "data_hash": facts.data_hash,
         "store_revision": facts.store_revision,
         "judge_versions": facts.judge_versions,
@@ -240,6 +246,7 @@ TOLD = (
     "guideline",
     "tolerance",
     "slices",
+    "same_traces",
 )
 """The filters that a manifest tells as they are; `settings_of` tells of the others."""
 

@@ -54,6 +54,7 @@ class Filters:
     `gaia2` ...); `guideline` keeps the traces whose newest review was made under that version.
     `tolerance` says how near to a labelled span a finding must cite to localize the error (`TOLERANCE_WORDS`).
     `slices` names what the tables of slices go by (`SLICED_BY`: agent, length ...).
+    `same_traces` compares judges on the traces that all of them answered, where they answered different ones.
     `missing`, `draws` and `seed` say how estimates are made. `revision` holds them to one revision of the data; None
     is the data as it is now.
     """
@@ -71,6 +72,7 @@ class Filters:
     guideline: str | None = None
     tolerance: Tolerance = "exact"
     slices: tuple[str, ...] = ()
+    same_traces: bool = True
     draws: int = DRAWS
     seed: int = SEED
     revision: Revision | None = None
@@ -98,6 +100,7 @@ class Filters:
             *([f"data: {', '.join(self.formats)}"] if self.formats else []),
             *([f"guideline version {self.guideline}"] if self.guideline is not None else []),
             *([f"localized: {TOLERANCE_WORDS[self.tolerance]}"] if self.tolerance != "exact" else []),
+            *([] if self.same_traces else ["each judge on its own traces"]),
         ]
         return " · ".join(parts)
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from tracejury.ingest.store import schema
 from tracejury.judging.adjudication.majority_gold import majority_gold, majority_matches
-from tracejury.judging.agreement.frames import among
+from tracejury.judging.agreement.frames import Missing, among
 from tracejury.judging.agreement.majority import MAJORITY, VOTES
 from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.matching.tolerance import localized_within
@@ -20,6 +20,7 @@ from tracejury.judging.reports import arm_frames
 from tracejury.judging.reports.columns import Columns, MadeOf, load_columns, newest_in_place
 from tracejury.judging.reports.filter_options import most_first, reference_annotators
 from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.same_traces import Overlap, overlap_of, shared_cells
 from tracejury.judging.reports.trace_slices import error_slices_of, guideline_slices
 from tracejury.judging.store.judge_models import VERSION_MARK, VERSION_SHOWN
 from tracejury.judging.store.people import gold_names
@@ -59,6 +60,9 @@ class Frames:
     jury_votes: pd.DataFrame
     incomplete: pd.DataFrame
     """trace_id, error_id, annotator, lacks: errors that can neither be caught nor missed, and are in no figure."""
+    own_error_pairs: pd.DataFrame
+    """`error_pairs` of each judge on its own traces; another frame only where `overlap` is applied."""
+    overlap: Overlap
     made_of: MadeOf
 
 
@@ -71,10 +75,12 @@ def frames_of(connection: Connection, columns: Columns, filters: Filters) -> Fra
     """All frames of a filters, from columns that were read at the revision this connection sees."""
     late = LazyFrames(connection, columns, filters)
     every = {name: getattr(late, name) for name in FRAME_NAMES}
-    return Frames(reference=late.reference, made_of=columns.made_of, incomplete=late.incomplete, **every)
+    about = {name: getattr(late, name) for name in _ABOUT}
+    return Frames(**about, **every)
 
 
-FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in {"reference", "incomplete", "made_of"})
+_ABOUT = ("reference", "incomplete", "made_of", "overlap", "own_error_pairs")
+FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in _ABOUT)
 
 
 class LazyFrames:
@@ -129,31 +135,64 @@ class LazyFrames:
         return self._now[among(self._now["trace_id"], self._truth.reviewed)]
 
     @cached_property
+    def overlap(self) -> Overlap:
+        """How far judges answered the same traces."""
+        cells, filters = self._reporting(self._seen), self.filters
+        return overlap_of(cells, _scoring(self._seen), filters.missing, is_wanted=filters.same_traces)
+
+    @cached_property
+    def _compared(self) -> pd.DataFrame:
+        """Cells of reviewed traces, of judges that report errors those on shared traces, where that is wanted."""
+        return self._on_shared(self._seen, self.filters.missing)
+
+    def _on_shared(self, cells: pd.DataFrame, missing: Missing) -> pd.DataFrame:
+        reporting, filters = self._reporting(cells), self.filters
+        if not overlap_of(reporting, reporting.head(0), missing, is_wanted=filters.same_traces).is_applied:
+            return cells
+        return _those(cells, shared_cells(reporting, missing, all_models=True))
+
+    def _same_scored(self, cells: pd.DataFrame, missing: Missing) -> pd.DataFrame:
+        """Cells of which those of judges that score are on the traces that all judges of the dimension scored."""
+        is_wanted = self.filters.same_traces
+        return _those(cells, shared_cells(_scoring(cells), missing, all_models=False)) if is_wanted else cells
+
+    @cached_property
+    def own_error_pairs(self) -> pd.DataFrame:
+        """`error_pairs` of each judge on its own traces: of these, two sides share more than all judges do."""
+        return self._pairs_of(self._reporting(self._seen))
+
+    @cached_property
     def error_pairs(self) -> pd.DataFrame:
-        cells, truth = self._reporting(self._now), self._truth
+        if not self.overlap.is_applied:
+            return self.own_error_pairs
+        return self._pairs_of(self._reporting(self._compared))
+
+    def _pairs_of(self, cells: pd.DataFrame) -> pd.DataFrame:
+        truth = self._truth
         return _error_pairs(cells, truth.errors, truth.decided, self.columns.matched, self.filters)
 
     @cached_property
     def score_pairs(self) -> pd.DataFrame:
-        return _score_pairs(self._now, self._truth.scores, self.filters)
+        return _score_pairs(self._same_scored(self._seen, self.filters.missing), self._truth.scores, self.filters)
 
     @cached_property
     def ratings(self) -> pd.DataFrame:
-        return _ratings(self._cells, self._scores, self.filters, self.columns.golds)
+        cells = self._same_scored(self._cells, "drop")
+        return _ratings(cells, self._scores, self.filters, self.columns.golds)
 
     @cached_property
     def findings(self) -> pd.DataFrame:
         pairs = self.error_pairs
         waiting = pairs.loc[pairs["state"] == "not_matched", ["trace_id", "dimension", "judge_model"]]
-        return _findings(self.columns.findings, self._seen, self._truth.decided, waiting, self.filters)
+        return _findings(self.columns.findings, self._compared, self._truth.decided, waiting, self.filters)
 
     @cached_property
     def rationales(self) -> pd.DataFrame:
-        return _rationales(self._cells, self.columns.rationales)
+        return _rationales(self._same_scored(self._cells, "drop"), self.columns.rationales)
 
     @cached_property
     def judged(self) -> pd.DataFrame:
-        return _judged(self._reporting(self._seen), self.filters)
+        return _judged(self._reporting(self._compared), self.filters)
 
     @cached_property
     def repeats(self) -> pd.DataFrame:
@@ -191,12 +230,17 @@ class LazyFrames:
         return arm_frames.trail_gold(self._truth.labelled)
 
     @cached_property
+    def _asked(self) -> pd.DataFrame:
+        """Cells likewise, of TRAIL's measures: a failure is an empty answer there."""
+        return self._on_shared(self._seen, "disagree")
+
+    @cached_property
     def trail_predictions(self) -> pd.DataFrame:
-        return arm_frames.trail_predictions(self.columns.predictions, self._seen)
+        return arm_frames.trail_predictions(self.columns.predictions, self._asked)
 
     @cached_property
     def trail_traces(self) -> pd.DataFrame:
-        return arm_frames.trail_traces(self._seen)
+        return arm_frames.trail_traces(self._asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -535,9 +579,7 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, filters: Filters, golds:
 
     The adjudicated gold is of kind `gold`: made from what people said, it would raise every ceiling.
     """
-    judge = [cells["judge_model"], cells["dimension"]]
-    has_score = cells["score"].notna().groupby(judge).transform("any").astype(bool)
-    judged = cells[cells["dimension"].isin(DIMENSIONS) | has_score]
+    judged = _scoring(cells)
     runs = pd.DataFrame(
         {
             "unit": judged["trace_id"],
@@ -566,6 +608,18 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, filters: Filters, golds:
         }
     )
     return pd.concat([runs, people], ignore_index=True)
+
+
+def _those(cells: pd.DataFrame, is_counted: pd.Series) -> pd.DataFrame:
+    """The cells without those, of whom something is said, that do not count."""
+    return cells[is_counted.reindex(cells.index, fill_value=True)]
+
+
+def _scoring(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells of judges that score: those of the dimensions, and others of which any cell has a score."""
+    judge = [cells["judge_model"], cells["dimension"]]
+    has_score = cells["score"].notna().groupby(judge).transform("any").astype(bool)
+    return cells[cells["dimension"].isin(DIMENSIONS) | has_score]
 
 
 def _findings(

@@ -49,11 +49,17 @@ def test_without_a_review_the_page_asks_for_one(empty: Workspace, open_page: Ope
 def test_the_overview_names_the_human_the_errors_and_what_failed(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement")
     summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
-    # ada: 23 errors on 6 traces; each imported judge failed on one trace
-    assert "Reference: ada · 23 errors on 6 traces" in summary
+    # ada: 23 errors on 6 traces; each imported judge failed on one trace, 13 errors are on the four others
+    assert "Reference: ada · 13 errors on 4 traces" in summary
+    assert "compared on the 4 of 6 that all answered" in summary
     assert "2 failed cells (10 error pairs) left out" in summary
     assert summary.count("left out") == 1  # what the row of filters shows is not said again
     assert "all traces" not in summary
+    own = open_page("agreement", traces="each judge's own")
+    summary = next(text for text in texts(own.caption) if text.startswith("Reference"))
+    assert "Reference: ada · 23 errors on 6 traces" in summary
+    assert "in common" in summary
+    assert "each is compared on its own" in summary
     assert texts(at.subheader) == ["Judges at a glance", "Coverage by impact", "Every judge"]
     assert len(at.get("plotly_chart")) == 2
 
@@ -64,7 +70,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
     with write_transaction(full.engine) as connection:
         vague = replace(next(e for e in error_labels(connection) if e.annotator == "ada"), span_ids=())
         put_labels(connection, errors=[vague], scores=[], reviews=[], author="ada")
-    at = open_page("agreement", view="Errors")
+    at = open_page("agreement", view="Errors", traces="each judge's own")
     summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
     assert "22 errors on " in summary
     assert "(1 more in no estimate, listed under Errors)" in summary
@@ -74,7 +80,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
 
 
 def test_the_table_shows_n_and_says_why_a_figure_is_undefined(shown: Workspace, open_page: OpenPage) -> None:
-    table = open_page("agreement").dataframe[0].value
+    table = open_page("agreement", traces="each judge's own").dataframe[0].value
     gf = table[(table["judge_model"] == "checks") & (table["dimension"] == "GF")].iloc[0]
     assert gf["caught.precision"] == "n/a: no positive predicted"
     assert gf["caught.recall"].startswith("0.000 [0.000, ")

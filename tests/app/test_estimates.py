@@ -78,6 +78,7 @@ OTHERS: dict[str, object] = {
     "repeat": 1,
     "blind_only": False,
     "guideline": "2",
+    "same_traces": False,
     "tolerance": "span",
     "slices": ("length",),
     "formats": ("trail",),
@@ -414,7 +415,7 @@ def test_the_page_waits_then_shows_what_it_would_compute_itself(
     try:
         waiting, at = open_page("agreement"), shown_revision(now_of(full))
         assert any(text.value.startswith("Computing") and at in text.value for text in waiting.caption)
-        estimates.with_all(Filters(), "summary", "repeated")
+        estimates.with_all(Filters(), "summary", "overlap", "repeated")
         there = open_page("agreement")
         assert summary_of(there) == here
         assert here.endswith(at)

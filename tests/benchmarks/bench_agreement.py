@@ -110,10 +110,11 @@ def rates_race(draws: int = 10_000, timed: int = 5) -> Race:
     cells = errors.trace_cells(pairs)
     caught = errors.Cells(
         traces=cells.traces,
-        judges=cells.judges,
+        dimensions=cells.dimensions,
         counts=cells.counts[:, :, :, :1, :],
         failed=cells.failed,
         not_applicable=cells.not_applicable,
+        not_matched=cells.not_matched,
     )
     places = list(pairs.groupby("trace_id").indices.values())
     columns = {name: pairs[name].to_numpy() for name in ("dimension", "impact", "relevant", "caught")}
@@ -122,7 +123,7 @@ def rates_race(draws: int = 10_000, timed: int = 5) -> Race:
     def loop() -> None:
         for _ in range(timed):
             drawn = np.concatenate([places[i] for i in rng.integers(0, len(places), len(places))])
-            for judge in cells.judges:
+            for judge in cells.dimensions:
                 for impact in ("low", "medium", "high", "all"):
                     at = drawn[columns["dimension"][drawn] == judge]
                     at = at if impact == "all" else at[columns["impact"][at] == impact]

@@ -100,7 +100,10 @@ def why_empty(offered: FilterOptions) -> bool:
     return False
 
 
-SEEN = ("judges: all", "split: all traces", "failures left out", "failures count as disagreement")
+SEEN = (
+    "judges: all", "split: all traces", "failures left out", "failures count as disagreement",
+    "each judge on its own traces",
+)  # fmt: skip
 """What a filters says that the filters above show at a glance, or the summary with its numbers."""
 
 
@@ -114,8 +117,15 @@ def summary(filters: Filters) -> str:
         counted(counts["score_pairs"], "score pair"),
         *(plain(part) for part in filters.label().split(" · ") if part not in SEEN),
         failed_words(counts, is_left_out=filters.missing == "drop"),
+        *same_traces_words(filters),
     )
     return " · ".join(parts)
+
+
+def same_traces_words(filters: Filters) -> list[str]:
+    """On which traces judges are compared, where they answered different ones."""
+    words = estimates.overlap(filters).words()
+    return [] if words is None else [plain(words) + " (More filters: Traces)"]
 
 
 def failed_words(counts: Mapping[str, int], *, is_left_out: bool) -> str:
