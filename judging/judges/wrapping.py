@@ -41,6 +41,7 @@ _TAG_AROUND = re.compile(
     re.DOTALL | re.I,
 )
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_LAST_COMMA = re.compile(r",(?=\s*[}\]])")
 _OPENING_BRACE = re.compile("[{｛]")
 _START = re.compile(r"\{|\[\s*\{")
 _MOST_STARTS = 200  # places at which a JSON object is looked for in one answer
@@ -48,7 +49,7 @@ _ZERO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202
 _ASCII: dict[int, str | None] = {
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if code != 0xFF02},  # not ＂: it may stand in a text
     **dict.fromkeys(map(ord, "︓﹕∶꞉"), ":"),
-    0x3000: " ",
+    **dict.fromkeys((0x3000, 0xA0), " "),
     **dict.fromkeys(map(ord, _ZERO_WIDTH)),
 }
 
@@ -98,7 +99,9 @@ def json_objects(text: str) -> Iterator[JsonObject]:
 
 
 def plain_structure(text: str) -> str:
-    """The text with full-width and zero-width characters of its JSON made plain; what stands in quotes stays."""
+    """The text with full-width and zero-width characters of its JSON made plain and without the commas that nothing
+    follows; what stands in quotes stays.
+    """
     first, last = _OPENING_BRACE.search(text), max(text.rfind("}"), text.rfind("｝"))
     if first is None or last < first.start():
         return text
@@ -154,9 +157,13 @@ def _next_start(text: str, at: int) -> int | None:
 def _plain_outside_strings(text: str) -> str:
     pieces, at = [], 0
     for string in _STRING.finditer(text):
-        pieces += [text[at : string.start()].translate(_ASCII), string[0]]
+        pieces += [_plain_json(text[at : string.start()]), string[0]]
         at = string.end()
-    return "".join([*pieces, text[at:].translate(_ASCII)])
+    return "".join([*pieces, _plain_json(text[at:])])
+
+
+def _plain_json(signs: str) -> str:
+    return _LAST_COMMA.sub("", signs.translate(_ASCII))
 
 
 def _final_channel(text: str) -> tuple[str, list[str]]:
