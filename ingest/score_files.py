@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracejury.ingest.parse import parse_document, to_utf8
 from tracejury.ingest.spreadsheet import plain_cell
@@ -17,6 +18,7 @@ from tracejury.ingest.trace import IngestError, Json
 from tracejury.ingest.words import counted
 
 DELIMITERS = (",", ";", "\t", "|")
+_NAMED_DELIMITER = re.compile(r'"?sep=([,;|\t])"?\r?\n')
 _PAGES = (
     "data",
     "results",
@@ -29,6 +31,8 @@ _PAGES = (
     "items",
     "tasks",
 )
+_SHARED = frozenset({"traceid", "spanid", "annotator", "rater", "reviewer"})
+"""What an object may say once of all opinions that it lists; names without case and signs."""
 _MOST_CELL = 2**31 - 1  # characters; csv's own limit is 131,072
 
 
@@ -103,7 +107,7 @@ def _of_lines(text: str, file: str) -> RecordFile | None:
 
 
 def _of_page(place: str, page: Json) -> Iterator[Record]:
-    """The objects of a list, of the list that a page holds, or the object itself."""
+    """The objects of a list, of the list that a page holds (which may name their trace and author), or the object."""
     if isinstance(page, list):
         yield from (Record(place=f"{place}[{n}]", values=one) for n, one in enumerate(page) if isinstance(one, dict))
     elif isinstance(page, dict):
@@ -111,7 +115,11 @@ def _of_page(place: str, page: Json) -> Iterator[Record]:
         if key is None:
             yield Record(place=place or "the file", values=page)
         else:
-            yield from _of_page(f"{place} {key}".strip(), page[key])
+            shared = {
+                name: item for name, item in page.items() if "".join(filter(str.isalnum, name)).lower() in _SHARED
+            }
+            for record in _of_page(f"{place} {key}".strip(), page[key]):
+                yield replace(record, values={**shared, **record.values})
 
 
 def _list_key(page: Mapping[str, Json]) -> str | None:
@@ -135,14 +143,18 @@ def _no_objects(place: str, page: Json) -> list[str]:
 
 def _of_csv(text: str, file: str) -> RecordFile:
     csv.field_size_limit(_MOST_CELL)
-    header, delimiter = _header(text)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    text = text if "\n" in text else text.replace("\r", "\n")  # as some spreadsheets still end lines
+    named = _NAMED_DELIMITER.match(text)  # how Excel is told
+    line = 1 if named is None else 2
+    text = text if named is None else text[named.end() :]
+    header, delimiter = _header(text, None if named is None else named[1])
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
+    first = line - 1
     records: list[Record] = []
     broken: list[tuple[str, str]] = []
-    line = 1
     try:
         for number, cells in enumerate(reader):
-            place, line = f"line {line}", reader.line_num + 1
+            place, line = f"line {line}", first + reader.line_num + 1
             if number == 0 or not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(header):
@@ -157,16 +169,26 @@ def _of_csv(text: str, file: str) -> RecordFile:
     return RecordFile(file=file, records=tuple(records), broken=tuple(broken))
 
 
-def _header(text: str) -> tuple[list[str], str]:
-    """The names of the first line, and what delimits them: what gives the most names. Raises for a name given twice."""
+def _header(text: str, told: str | None) -> tuple[list[str], str]:
+    """The names of the first line, and what delimits them: what is told, else what gives the most names.
+
+    Raises `IngestError` for a name given twice and for a line that is no CSV.
+    """
     first = text.lstrip("\r\n").split("\n", 1)[0].rstrip("\r")
-    read = {sign: [cell.strip() for cell in next(csv.reader([first], delimiter=sign), [])] for sign in DELIMITERS}
-    delimiter = max(DELIMITERS, key=lambda sign: len(read[sign]))
+    try:
+        read = {sign: _cells(first, sign) for sign in DELIMITERS}
+    except csv.Error as error:
+        raise IngestError(f"not CSV: {error}", place="line 1", remedy="export it again") from error
+    delimiter = told or max(DELIMITERS, key=lambda sign: len(read[sign]))
     names = [name for name in read[delimiter] if name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise IngestError(f"the column {twice[0]!r} appears twice", place="line 1", remedy="keep one of them")
     return read[delimiter], delimiter
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
 
 
 def _of_parquet(data: bytes) -> Iterator[Record]:

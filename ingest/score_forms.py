@@ -88,6 +88,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "attributes": ("attributes",),
 }  # fmt: skip
 """By field, the column names under which plain files hold it, without case and signs, the first that is there wins."""
+SCORES_BY_NAME = ("scores", "ratings")
+"""Columns that may hold an object of scores by dimension."""
 _YES = frozenset({"yes", "true", "1", "x", "y"})
 
 
@@ -124,7 +126,7 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
         span_ids=_ids(None if column_by_field["span_ids"] is None else record.values.get(column_by_field["span_ids"])),
         author=text("annotator") or None,
         name=text("dimension") or None,
-        value=_value(None if column_by_field["score"] is None else record.values.get(column_by_field["score"])),
+        value=_rated(None if column_by_field["score"] is None else record.values.get(column_by_field["score"])),
         label=text("label") or None,
         not_applicable=text("not_applicable").lower() in _YES,
         comment=text("comment"),
@@ -142,10 +144,16 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
     is_wide = column_by_field["score"] is None and column_by_field["dimension"] is None and scored
     if is_wide:
         yield from (
-            replace(opinion, name=name, value=_value(record.values.get(column)))
+            replace(opinion, name=name, value=_rated(record.values.get(column)))
             for column, name in scored.items()
             if as_words(record.values.get(column))
         )
+        return
+    by_name = next(
+        (held for name in SCORES_BY_NAME if (held := _object(record.values.get(columns.get(name, ""))))), None
+    )
+    if by_name is not None and column_by_field["score"] is None and column_by_field["dimension"] is None:
+        yield from (replace(opinion, name=name, value=_rated(value)) for name, value in by_name.items())
         return
     description = text("description")
     yield _of_kind(opinion, row, description)
@@ -350,13 +358,19 @@ def _first_choice(value: Json) -> str | None:
     return as_words(value) or None
 
 
+_FLAT = ".responses"
+
+
 def _knows_argilla(values: Mapping[str, Json]) -> bool:
-    return "fields" in values and isinstance(values.get("responses"), dict | list)
+    whole = "fields" in values and isinstance(values.get("responses"), dict | list)
+    return whole or any(key.endswith(_FLAT) and f"{key}.users" in values for key in values)
 
 
 def _argilla(record: Record) -> Iterator[Opinion]:
-    """A record with the responses to its questions, by question (to_json) or in a list (to_list of the server)."""
-    values = record.values
+    """A record with the responses to its questions: by question (to_json), in a list (to_list of the server), or in
+    columns of each question (to_datasets).
+    """
+    values = _from_columns(record.values)
     named = {**_object(values.get("fields")), **_object(values.get("metadata")), "id": values.get("id")}
     about = _trace_and_span(named)
     responses = values.get("responses")
@@ -377,7 +391,24 @@ def _argilla(record: Record) -> Iterator[Opinion]:
                 name=question,
                 value=None if is_label else _value(answer),
                 label=_first_choice(answer) if is_label else None,
+                fault="the response is a draft" if as_words(one.get("status")) == "draft" else None,
+                remedy="submit it in Argilla and export it again",
             )
+
+
+def _from_columns(values: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A row of a data set, `QUESTION.responses` beside its `.users` and `.status`, as the record that it was."""
+    if "fields" in values:
+        return values
+    responses: list[Json] = []
+    for key in [key for key in values if key.endswith(_FLAT)]:
+        columns = [_parsed(values.get(name)) for name in (key, f"{key}.users", f"{key}.status")]
+        lists = [column if isinstance(column, list) else [] for column in columns]
+        for number, value in enumerate(lists[0]):
+            user, status = (one[number] if number < len(one) else None for one in lists[1:])
+            question = key.removesuffix(_FLAT)
+            responses.append({"question_name": question, "value": value, "user_id": user, "status": status})
+    return {"fields": dict(values), "responses": responses, "id": values.get("id")}
 
 
 def _answers(response: Mapping[str, Json]) -> list[tuple[str, Json]]:
@@ -547,6 +578,14 @@ def _value(value: Json) -> float | bool | str | None:
     if not words:
         return None
     return float(words.replace(",", ".", 1)) if _is_number(words) else _truth(words)
+
+
+def _rated(value: Json) -> float | bool | str | None:
+    """As `_value`; a rating as Label Studio writes it in its CSV and JSON-MIN, `[{"rating": 2}]`, is its number."""
+    several = _objects(value)
+    if len(several) == 1 and len(several[0]) == 1 and several[0].keys() <= {"rating", "number"}:
+        return _value(next(iter(several[0].values())))
+    return _value(value)
 
 
 def _truth(words: str) -> bool | str:

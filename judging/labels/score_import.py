@@ -11,7 +11,18 @@ from uuid import NAMESPACE_URL, uuid5
 from tracejury.ingest.labels import normal_category
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.score_files import Record, RecordFile
-from tracejury.ingest.score_forms import FIELDS, FORMS, FormName, Opinion, folded, form_of, read_plain
+from tracejury.ingest.score_forms import (
+    FIELDS,
+    FORMS,
+    SCORES_BY_NAME,
+    FormName,
+    Opinion,
+    as_words,
+    column_of,
+    folded,
+    form_of,
+    read_plain,
+)
 from tracejury.ingest.trace import Json, Rejected
 from tracejury.ingest.words import counted
 from tracejury.judging.judges.rubric import rubrics
@@ -106,6 +117,11 @@ def import_opinions(
             Rejected(file=file.file, place=place, reason=reason, remedy="correct this row and import the file again")
             for place, reason in file.broken
         ]
+        if unread := _unread_columns(file, options):
+            imported.labels.warnings.append(
+                f"{file.file}: {counted(len(unread), 'column')} not read: {', '.join(unread)}. "
+                "Try: --columns FIELD=COLUMN, or a row for each score with its name under `dimension`"
+            )
     rows = [_Row(file.file, opinion) for file, opinions in files for opinion in opinions]
     foreign = _foreign_scales(rows, options)
     builder = _Builder(imported, options, index, foreign)
@@ -169,12 +185,42 @@ def _foreign_scales(rows: Sequence[_Row], options: ImportOptions) -> dict[tuple[
     for file, opinion in rows:
         if opinion.kind != "score" or opinion.value is None or opinion.name is None or opinion.fault is not None:
             continue
-        if opinion.name.startswith(_TRAIL) or scale_of(opinion.name, options.scales) is not None:
+        if opinion.name.startswith(_TRAIL) or _scale(opinion.name, options) is not None:
             continue
         if plain_score(opinion.value) is None:
             shown = f"{opinion.value:g}" if isinstance(opinion.value, float) else repr(opinion.value)
             places.setdefault((file, folded(opinion.name)), f"{shown} at {opinion.place}")
     return places
+
+
+def _scale(name: str, options: ImportOptions) -> Scale | None:
+    """The scale of a name; one for a dimension holds for each spelling of it."""
+    same = [one for one in options.scales if one.name is not None and dimension_of(one.name) == dimension_of(name)]
+    return same[0] if same else scale_of(name, options.scales)
+
+
+_BOOKKEEPING = frozenset({
+    "id", "annotation_id", "created_at", "updated_at", "timestamp", "date", "lead_time", "trace_name", "metadata",
+})  # fmt: skip
+"""Columns of tools' exports that hold no word on a trace, so that nothing is lost where they are not read."""
+
+
+def _unread_columns(file: RecordFile, options: ImportOptions) -> list[str]:
+    """The columns of a plain file that no field takes, in their order; a tool's own form is known as a whole."""
+    is_plain = options.form == "plain" or bool(options.columns)
+    read: set[str] = {*_scored_columns(file), *SCORES_BY_NAME} if file.records else set()
+    unread: dict[str, None] = {}
+    for record in file.records:
+        if not is_plain and (
+            options.form is not None or form_of(record.values) is not None or "errors" in record.values
+        ):
+            continue
+        columns = {folded(name): name for name in reversed(list(record.values))}
+        own = {column_of(name, columns, options.columns) for name in FIELDS} | read | _BOOKKEEPING
+        unread.update(
+            dict.fromkeys(name for name in record.values if name not in own and as_words(record.values[name]))
+        )
+    return list(unread)
 
 
 class _Builder:
@@ -275,6 +321,7 @@ class _Builder:
     def _score(self, file: str, opinion: Opinion, author: str) -> None:
         name = self._dimension(opinion)
         value, original = self._on_our_scale(file, opinion)
+        self._note_own(name)
         trace_id, phase = cast("str", opinion.trace_id), _phase(opinion)
         label = ScoreLabel(
             trace_id=trace_id,
@@ -299,10 +346,11 @@ class _Builder:
     def _dimension(self, opinion: Opinion) -> str:
         if opinion.name is None:
             raise _RefusedError("the row names no dimension", "give --columns dimension=COLUMN")
-        name = dimension_of(opinion.name)
+        return dimension_of(opinion.name)
+
+    def _note_own(self, name: str) -> None:
         if name not in DIMENSIONS and not name.startswith(_TRAIL):
             self.imported.own_dimensions.add(name)
-        return name
 
     def _on_our_scale(self, file: str, opinion: Opinion) -> tuple[float | None, str]:
         """The score of 0 to 3, and a line on the original value where it was mapped."""
@@ -318,7 +366,7 @@ class _Builder:
             )
         if name.startswith(_TRAIL) and isinstance(original, float):
             return original, ""
-        scale = scale_of(name, self.options.scales)
+        scale = _scale(name, self.options)
         if scale is not None:
             return self._mapped(scale, opinion)
         another = self.foreign.get((file, folded(name)))
@@ -346,6 +394,7 @@ class _Builder:
     def _verdict(self, file: str, opinion: Opinion, author: str) -> None:
         name = self._dimension(opinion)
         value, original = self._on_our_scale(file, opinion)
+        self._note_own(name)
         words = "\n".join(filter(None, (opinion.comment, original)))
         trace_id = cast("str", opinion.trace_id)
         if opinion.span_ids:

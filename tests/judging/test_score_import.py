@@ -81,12 +81,54 @@ def the_error(imported: Imported) -> ErrorLabel:
         f"trace_id,annotator,LC,EE\n{T},ada,2,\n",
         f"trace_id,annotator,Logical Consistency\n{T},ada,2\n",
         f"trace_id,annotator,dimension,score\n\n{T},ada,LC,2\n\n",
+        f"sep=;\r\ntrace_id;annotator;dimension;score\r\n{T};ada;LC;2\r\n",
+        f'trace_id, annotator, dimension, score\n{T}, "ada", "LC", 2\n',
+        f"trace_id,annotator,dimension,score\r{T},ada,LC,2\r",
+        f"trace_id;annotator;dimension;score\n{T};ada;LC;2,0\n",
+        f'{{"trace_id": "{T}", "annotator": "ada", "scores": {{"Logical Consistency": 2}}}}',
+        f'{{"trace_id": "{T}", "annotator": "ada", "scores": [{{"dimension": "LC", "score": 2}}]}}\n',
+        f'[{{"id": 1, "trace_id": "{T}", "annotator": "ada", "LC": [{{"rating": 2}}], "lead_time": 3.2}}]',
+        f'annotation_id,annotator,LC,trace_id\n7,ada,"[{{""number"":2}}]",{T}\n',
     ],
 )
 def test_a_plain_file_is_read_by_the_names_of_its_columns(text: str) -> None:
     imported = taken(text)
     assert scores(imported) == [("ada", "LC", 2)]
     assert imported.labels.scores[0].trace_id == T
+
+
+def test_objects_of_scores_by_name_are_a_score_each() -> None:
+    rows = [{"trace_id": T, "annotator": "ada", "ratings": {"LC": 2, "helpful": 0}, "comment": "fine"},
+            {"trace_id": U, "annotator": "ada", "ratings": {"LC": "much"}}]  # fmt: skip
+    imported = taken("\n".join(map(json.dumps, rows)))
+    assert [(one.trace_id, one.dimension, one.value, one.note) for one in imported.labels.scores] == [
+        (T, "helpful", 0, "fine")
+    ]
+    assert refused(imported) == ["line 1", "line 2"]  # a name that is on another scale is taken nowhere
+    assert imported.own_dimensions == {"helpful"}
+
+
+def test_columns_that_are_not_read_are_named() -> None:
+    imported = taken(f"trace_id,annotator,LC,helpfulness,created_at,empty\n{T},ada,2,1,now,\n")
+    assert scores(imported) == [("ada", "LC", 2)]
+    (warning,) = imported.labels.warnings
+    assert "1 column not read: helpfulness. Try:" in warning
+
+
+def test_the_line_of_a_row_is_counted_past_the_line_that_names_the_delimiter() -> None:
+    assert refused(taken(f"sep=;\ntrace_id;annotator;dimension;score\n{T};ada;LC;2\n{T};ada;EE\n")) == ["line 4"]
+
+
+def test_a_scale_of_a_dimension_holds_for_each_spelling_of_it() -> None:
+    text = f"trace_id,annotator,dimension,label\n{T},ada,LC,good\n{U},ada,logical_consistency,bad\n"
+    imported = taken(text, ["Logical Consistency:good=3,bad=0"])
+    assert scores(imported) == [("ada", "LC", 3), ("ada", "LC", 0)]
+
+
+def test_a_name_of_which_no_row_is_taken_becomes_no_dimension() -> None:
+    imported = taken(f"trace_id,annotator,dimension,score\n{T},ada,tone,9\n")
+    assert refused(imported) == ["line 2"]
+    assert imported.own_dimensions == set()
 
 
 def test_columns_of_other_names_are_told() -> None:
@@ -448,6 +490,15 @@ def test_argilla_responses_are_scores_by_question(responses: object) -> None:
 
 LANGSMITH = {"id": "f", "run_id": T, "trace_id": T, "key": "LC", "score": 2, "value": None, "comment": "fine",
              "feedback_source": {"type": "app", "user_id": "ada"}}  # fmt: skip
+
+
+def test_an_argilla_data_set_has_columns_of_each_question_and_a_draft_is_no_answer() -> None:
+    row = {"id": "r-1", "trace_id": T, "LC.responses": [2, 1, 3], "LC.responses.users": ["ada", "ben", "cyd"],
+           "LC.responses.status": ["submitted", "discarded", "draft"], "LC.suggestion": None}  # fmt: skip
+    imported = taken(json.dumps(row))
+    assert [(one.annotator, one.dimension, one.value) for one in imported.labels.scores] == [("ada", "LC", 2)]
+    assert refused(imported) == ["line 1 responses[2]"]
+    assert "draft" in imported.labels.rejected[0].reason
 
 
 def test_langsmith_feedback_of_a_trace_of_a_run_and_of_a_model() -> None:
