@@ -38,7 +38,7 @@ from tracejury.judging.reports.export import (
     write_report,
 )
 from tracejury.judging.reports.filter_options import checked
-from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.filters import Filters, read_split
 from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import Workspace as Store
 from tracejury.judging.store import open_workspace
@@ -255,7 +255,10 @@ class Workspace:
 
 
 def filters_of(values: Mapping[str, Any]) -> Filters:
-    """Make filters of keyword arguments; a text stands for a list of one. Raises `ValueError` for an unknown name."""
+    """Make filters of keyword arguments; a text stands for a list of one, and for a split it is a file's path.
+
+    Raises `ValueError` for an unknown name.
+    """
     known = {each.name: each.default for each in fields(Filters)}
     unknown = [name for name in values if name not in known]
     if unknown:
@@ -265,6 +268,9 @@ def filters_of(values: Mapping[str, Any]) -> Filters:
         name: ((value,) if isinstance(value, str) else tuple(value)) if name in several else value
         for name, value in values.items()
     }
+    if isinstance(split := chosen.get("split"), str | Path):
+        file = Path(split).expanduser()
+        chosen["split"] = read_split(file.read_bytes(), str(file), file.stem)
     return Filters(**chosen)
 
 
@@ -307,6 +313,7 @@ def alpha(ratings: pd.DataFrame, level: reliability.Level = "interval") -> pd.Se
 
     `ratings`: unit, rater, value; one row a rating. Source: Krippendorff (2011), by the library `krippendorff`.
     """
+    _must_have(ratings, "ratings", ("unit", "rater", "value"))
     row = reliability.reliability_table(ratings).iloc[0]
     kept = {"value": f"alpha_{level}", "low": f"alpha_{level}_low", "high": f"alpha_{level}_high", "n": "n"}
     return pd.Series({name: row.get(column) for name, column in kept.items()} | {"reason": row.get("reason")})
@@ -317,7 +324,17 @@ def precision_recall(error_pairs: pd.DataFrame) -> pd.DataFrame:
 
     `error_pairs`: trace_id, error_id, impact, dimension, relevant, caught, localized; optional judge_model, split.
     """
+    _must_have(
+        error_pairs, "error_pairs", ("trace_id", "error_id", "impact", "dimension", "relevant", "caught", "localized")
+    )
     return errors.error_table(error_pairs)
+
+
+def _must_have(frame: object, name: str, columns: Sequence[str]) -> None:
+    """Raise `ValueError` where a frame is none, or lacks a column."""
+    have = [str(one) for one in frame.columns] if isinstance(frame, pd.DataFrame) else []
+    if lacking := [one for one in columns if one not in have]:
+        raise ValueError(f"{name} lacks {', '.join(lacking)}. Try: a pandas data frame with {', '.join(columns)}")
 
 
 def _tree_line(span: Span) -> str:

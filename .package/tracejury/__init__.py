@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 __all__ = ["Workspace", "alpha", "judge", "judge_async", "open", "precision_recall", "read"]
 
 
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
 def __getattr__(name: str) -> Any:
     if name in __all__:
         from tracejury.app import notebook

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
 import orjson
 
@@ -144,6 +144,8 @@ class FilterOptions:
         named(filters.formats, self.formats, "format of traces")
         named([] if filters.guideline is None else [filters.guideline], self.guidelines, "guideline version")
         named([str(filters.repeat)], [str(number) for number in self.repeats], "repeat", also={"0"})
+        named([filters.matches], get_args(Matches), "kind of matches")
+        named([filters.missing], get_args(Missing), "way to count what is missing")
         named([filters.tolerance], TOLERANCE_WORDS, "tolerance")
         named(filters.slices, SLICED_BY, "kind of slice")
         return replace(filters, versions=whole_hashes(filters.versions, self.versions))

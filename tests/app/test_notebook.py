@@ -65,7 +65,13 @@ def test_a_table_under_filters_is_the_one_of_the_report(opened: tj.Workspace, tm
 
 
 @pytest.mark.parametrize(
-    ("filters", "remedy"), [({"human": "ada"}, "Try: reference"), ({"reference": "nobody"}, "Try: ada")]
+    ("filters", "remedy"),
+    [
+        ({"human": "ada"}, "Try: reference"),
+        ({"reference": "nobody"}, "Try: ada"),
+        ({"matches": "all"}, "Try: proposed; confirmed"),
+        ({"missing": "zero"}, "Try: drop; disagree"),
+    ],
 )
 def test_a_wrong_filter_names_those_that_exist(opened: tj.Workspace, filters: dict[str, str], remedy: str) -> None:
     with pytest.raises(ValueError, match=remedy):
@@ -112,6 +118,24 @@ def test_alpha_is_that_of_the_published_example() -> None:
     )
     assert tj.alpha(long, "nominal")["value"] == pytest.approx(0.743, abs=0.001)  # Krippendorff 2011, example D
     assert tj.alpha(long)["value"] == pytest.approx(0.849, abs=0.001)
+
+
+def test_a_frame_without_the_columns_is_refused_with_those_it_needs() -> None:
+    with pytest.raises(ValueError, match="Try: a pandas data frame with unit, rater, value"):
+        tj.alpha([[1, 2], [1, 2]])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="error_pairs lacks relevant, caught, localized"):
+        tj.precision_recall(pd.DataFrame(columns=["trace_id", "error_id", "impact", "dimension"]))
+
+
+def test_the_names_are_offered_before_they_are_loaded() -> None:
+    assert {"open", "read", "judge", "alpha"} <= set(dir(tj))
+
+
+def test_a_split_is_the_file_that_the_command_takes(opened: tj.Workspace, tmp_path: Path) -> None:
+    ids = sorted(opened.traces()["trace_id"])
+    (tmp_path / "halves.json").write_text(json.dumps({"dev": ids[::2], "test": ids[1::2]}), encoding="utf-8")
+    made = opened.table("table_03_caught", reference="ada", split=str(tmp_path / "halves.json"))
+    assert {"dev", "test"} <= set(made["split"])
 
 
 def test_precision_and_recall_come_from_error_pairs(opened: tj.Workspace) -> None:
