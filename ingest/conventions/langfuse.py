@@ -21,14 +21,22 @@ _TOOL_NAMES = ("ai.toolCall.name", "gen_ai.tool.name")
 """What another tracer told of a span that Langfuse keeps as one of no particular kind."""
 
 
+def _told_kind(draft: SpanDraft) -> SpanKind | None:
+    if any(key in draft.attributes for key in _TOOL_NAMES):
+        return "TOOL"
+    if draft.attributes.get("ag2.span.type") == "agent":
+        put(draft, "agent", "ag2.agent.name")
+        return "AGENT"
+    return None
+
+
 def apply(draft: SpanDraft, context: Context) -> None:
     """Move Langfuse's attributes into columns."""
     if "langfuse" not in context.roots:
         return
     kind = draft.attributes.get(f"{_BASE}type")
     if isinstance(kind, str) and draft.kind == "UNKNOWN":
-        names_tool = kind.lower() == "span" and any(key in draft.attributes for key in _TOOL_NAMES)
-        draft.kind = "TOOL" if names_tool else _KINDS.get(kind.lower(), "UNKNOWN")
+        draft.kind = (_told_kind(draft) if kind.lower() == "span" else None) or _KINDS.get(kind.lower(), "UNKNOWN")
     put(draft, "model", f"{_BASE}model.name")
     put(draft, "status_message", f"{_BASE}status_message")
     value = draft.attributes.get(f"{_BASE}usage_details")

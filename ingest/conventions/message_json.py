@@ -33,7 +33,7 @@ _ENCODED = ('[{"type"', '[{"text"', '[{"toolUse"', '[{"toolResult"', '[{"reasoni
 """How parts begin that stand as JSON text where a text was expected."""
 _WORDS = ("text", "message", "body", "value")
 """Where some write a message's words, beside `content` and `parts`."""
-_BESIDE_CONTENT = frozenset({"finish_reason", "finishReason", "stop_reason", "index", "tool.result"})
+_BESIDE_CONTENT = frozenset({"finish_reason", "finishReason", "stop_reason", "index", "tool.result", "id"})
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
 
 
@@ -166,6 +166,8 @@ def _with_role(value: dict[str, Json]) -> list[ParsedMessage] | None:
         beside: dict[str, Json] = {}
         if isinstance(parts, dict):
             parts, beside = _unwrapped(parts)
+            if role == "tool" and isinstance(beside.get("id"), str):
+                beside["tool_call_id"] = beside.pop("id")
         if isinstance(parts, list):
             return _from_parts({**beside, **value}, key, parts)
     return _one_text(value)

@@ -92,6 +92,12 @@ def test_a_tool_that_langfuse_keeps_as_a_span_is_a_tool(name: str) -> None:
     assert (tool(found).tool_name, tool(found).tool_arguments, tool(found).output) == ("sonar", ARGUMENTS, RESULT)
 
 
+def test_an_agent_of_ag2_that_langfuse_keeps_as_a_span_is_an_agent() -> None:
+    attributes = {"langfuse.observation.type": "span", "ag2.span.type": "agent", "ag2.agent.name": "desk"}
+    found = trace(span("invoke_agent desk", attributes), span("other", {"langfuse.observation.type": "span"}))
+    assert [(one.kind, one.agent) for one in found.spans] == [("AGENT", "desk"), ("CHAIN", None)]
+
+
 def test_genkit() -> None:
     def action(name: str, subtype: str, given: Any, got: Any, parent: int | None = 0) -> dict[str, Any]:
         fields = {"type": "action", "metadata:subtype": subtype, "name": name, "input": given, "output": got}

@@ -170,6 +170,14 @@ def test_an_unknown_part_is_shown_as_its_json_beside_the_words() -> None:
     assert message.content == 'Hi\n{"type":"hologram","beam":3}'
 
 
+@pytest.mark.parametrize(
+    "content", ["4 m", json.dumps([{"toolResult": {"toolUseId": "c1", "content": [{"text": "4 m"}]}}])]
+)
+def test_the_id_beside_a_tools_words_in_agentcores_body_is_its_calls(content: str) -> None:
+    (message,) = said({"role": "tool", "content": {"content": content, "id": "c1"}})
+    assert (message.role, message.content, message.tool_call_id) == ("tool", "4 m", "c1")
+
+
 def test_agentcores_bodies_are_unwrapped() -> None:
     call = '[{"toolUse": {"toolUseId": "c1", "name": "tide", "input": {"at":"Orm"}}}]'
     value = {"role": "assistant", "content": {"message": call, "finish_reason": "tool_use"}}
