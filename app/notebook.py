@@ -228,7 +228,8 @@ class Workspace:
         """Give what the tables are made from under these filters: error_pairs, score_pairs, ratings and so on."""
         with read_transaction(self.store.engine) as connection:
             chosen = checked(connection, filters_of(filters))
-            return inputs_of(load_frames(connection, chosen), chosen, opinions_of(connection, chosen))
+            frames = load_frames(connection, chosen)
+            return inputs_of(frames, chosen, opinions_of(connection, chosen, frames))
 
     def _rows(self, make: Callable[[Any], T]) -> T:
         with read_transaction(self.store.engine) as connection:

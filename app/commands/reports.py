@@ -151,7 +151,7 @@ def _from_workspace(
     with read_transaction(opened(home).engine) as connection:
         filters = _filters(connection, options, settings)
         frames = load_frames(connection, filters)
-        inputs = inputs_of(frames, filters, opinions_of(connection, filters))
+        inputs = inputs_of(frames, filters, opinions_of(connection, filters, frames))
         if frames.reference is None:
             say("no annotator has submitted a trace in this workspace, so the tables of agreement are empty")
         elif filters.reference == MAJORITY and frames.votes.empty:

@@ -16,6 +16,7 @@ from tracejury.judging.agreement import (
     ceiling,
     compare,
     errors,
+    evidence_overlap,
     findings,
     frames,
     juries,
@@ -52,6 +53,7 @@ InputName = Literal[
     "unit_labels",
     "periods",
     "slices",
+    "evidence_pairs",
     "other_error_pairs",
     "other_score_pairs",
     "trail_gold",
@@ -76,6 +78,7 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "unit_labels": ("dimension", "unit", "judge_label", "reference_label"),
     "periods": over_time.PERIODS,
     "slices": slices.SLICES,
+    "evidence_pairs": evidence_overlap.EVIDENCE_PAIRS,
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
     "trail_gold": ("trace_id", "category", "location"),
@@ -112,6 +115,7 @@ class Inputs:
     unit_labels: pd.DataFrame | None = None
     periods: pd.DataFrame | None = None
     slices: pd.DataFrame | None = None
+    evidence_pairs: pd.DataFrame | None = None
     other_error_pairs: pd.DataFrame | None = None
     other_score_pairs: pd.DataFrame | None = None
     trail_gold: pd.DataFrame | None = None
@@ -543,6 +547,14 @@ TABLES: Final[tuple[Table, ...]] = (
         interval=_BY_TRACE,
     ),
     Table(
+        name="evidence_overlap",
+        title="Overlap of the words that findings and reference errors quote (IoU of characters)",
+        needs=("evidence_pairs",),
+        build=lambda inputs: evidence_overlap.evidence_table(inputs.frame("evidence_pairs"), draws=inputs.draws),
+        why=reasons.always("no units"),
+        interval=_BY_TRACE,
+    ),
+    Table(
         name="score_figures",
         title="Every score metric with its n and reason, beside the human ceiling",
         needs=_SCORES,
@@ -849,6 +861,18 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="invalid_citation_rate",
         best="low",
         words="Of the citations in a judge's findings, the share that resolve to no span of the trace.",
+    ),
+    Metric(
+        name="evidence_iou",
+        title="Overlap of evidence",
+        function=evidence_overlap.character_iou,
+        table="evidence_overlap",
+        column="iou",
+        best="high",
+        words=(
+            "Characters that the reference error and the matched finding both quote, divided by those that either "
+            "quotes (Jaccard 1912): the mean over caught errors of which both quotes stand in the trace."
+        ),
     ),
     *scores.SCORE_METRICS,
     *(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -40,6 +40,14 @@ class Place(NamedTuple):
     span_id: str | None
 
 
+class Stretch(NamedTuple):
+    """Code points `start` to `end` of the folded text of a block, which is named by its position."""
+
+    block: int
+    start: int
+    end: int
+
+
 class Finder:
     """Looks for quotes in one trace; folds its texts once, however many quotes are looked for."""
 
@@ -61,6 +69,37 @@ class Finder:
             return Place("verbatim", place)
         place = self._find([n for n, block in enumerate(blocks) if block.span_id not in wanted], pieces)
         return Place("not found", None) if place is None else Place("found elsewhere", place)
+
+    def stretches(self, quote: str, *where: Collection[str]) -> frozenset[Stretch]:
+        """The stretches of the trace that a quote names: one a piece between ellipses, none where it is not there.
+
+        Spans are searched in the order of `where`, groups of span ids, then all others: with white space, quotation
+        marks and escapes folded; in the groups then by likeness. The first place counts, and offsets are those of the
+        folded text of the span, the same for every quote.
+        """
+        pieces = [
+            piece for one in _ELLIPSIS.split(quote.strip().strip('"“”')) if len(piece := _fold(one)) >= PIECE_LEAST
+        ]
+        groups = [[n for n, block in enumerate(self.reading.blocks) if block.span_id in group] for group in where]
+        for numbers in (*groups, range(len(self._folded))):
+            for number in numbers:
+                places = [self._folded[number].find(piece) for piece in pieces]
+                if pieces and min(places) >= 0:
+                    return frozenset(Stretch(number, at, at + len(p)) for at, p in zip(places, pieces, strict=True))
+        return self._like([number for numbers in groups for number in numbers], pieces)
+
+    def _like(self, numbers: Sequence[int], pieces: Sequence[str]) -> frozenset[Stretch]:
+        """Where pieces stand that are written a little otherwise."""
+        if not pieces or min(map(len, pieces)) < FUZZY_LEAST:
+            return frozenset()
+        for number in numbers:
+            text = self._folded[number]
+            if len(text) < max(map(len, pieces)):
+                continue
+            places = [fuzz.partial_ratio_alignment(piece, text, score_cutoff=FUZZY_FROM) for piece in pieces]
+            if all(one is not None for one in places):
+                return frozenset(Stretch(number, one.dest_start, one.dest_end) for one in places if one is not None)
+        return frozenset()
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from tracejury.judging.reports.arms import Known, arm_pairs, read_arm
 from tracejury.judging.reports.columns import Columns, load_columns
 from tracejury.judging.reports.estimate_files import EstimateFiles, EstimateKey
 from tracejury.judging.reports.estimates import DERIVED, ESTIMATES, FRAMES, LazyInputs, Sources, build
+from tracejury.judging.reports.evidence_pairs import evidence_pairs
 from tracejury.judging.reports.export import all_decisions, decisions_of
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import LazyFrames
@@ -134,11 +135,20 @@ class Estimator:
                 return getattr(frames, name)  # type: ignore[no-any-return]
             if name in DERIVED:
                 return self.make(EstimateKey(name=name, filters=filters, revision=at))
+            if name == "evidence_pairs":
+                return self._evidence(frames, at)
             assert name == "person_pairs"
             return self._pairs(filters)
 
         inputs = LazyInputs(missing=filters.missing, draws=filters.draws, seed=filters.seed, find=find)
         return Sources(frames=frames, inputs=inputs, arm=lambda text: self._arm(filters, at, text))
+
+    def _evidence(self, frames: LazyFrames, at: Revision) -> pd.DataFrame:
+        """The evidence of the pairs of these frames. Raises `StaleRevisionError`."""
+        with read_transaction(self.engine) as connection:
+            if revision(connection) != at:
+                raise StaleRevisionError
+            return evidence_pairs(connection, frames.matched)
 
     def _pairs(self, filters: Filters) -> pd.DataFrame:
         """People against people: the same for many filters and revisions. Raises `StaleRevisionError`."""

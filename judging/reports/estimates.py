@@ -441,8 +441,8 @@ class Estimate:
 
 FRAMES: Final = FRAME_NAMES
 """The frames that filters leave; each is an estimate of its own."""
-OPINIONS: Final = ("match_decisions", "finding_decisions", "person_pairs")
-"""Inputs that no judge enters."""
+OPINIONS: Final = ("match_decisions", "finding_decisions", "person_pairs", "evidence_pairs")
+"""Inputs that are made of more than the frames: of people alone, or of the texts of traces."""
 DERIVED: Final = tuple(name for name, value in Inputs.__dict__.items() if isinstance(value, cached_property))
 """Tables that `Inputs` derives and shares; each is an estimate of its own."""
 _GIVEN, _DERIVED = frozenset({*FRAMES, *OPINIONS}), frozenset(DERIVED)
@@ -470,6 +470,7 @@ ESTIMATES: Final[Mapping[str, Estimate]] = {
         "differences", "flips", "found_by_one", "rows_for_errors", "errors_by_slice", "scores_by_slice",
         "tests_by_slice", "errors_in_slice", "scores_in_slice",
     ),
+    **_each("evidence_pairs", "table.evidence_overlap", ignores=("tolerance",), is_slow=True),
     **_each("table.error_slices", "table.score_slices", "table.slice_tests", is_slow=True),
     # of the repeats of judges alone
     **_each("consistency", "alpha_samples", "run_marks", "run_spread", "repeated", "rationales", ignores=_RUNS),

@@ -31,6 +31,7 @@ from tracejury.judging.agreement.tables import (
 )
 from tracejury.judging.matching.matches import finding_decisions, match_decisions
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES
+from tracejury.judging.reports.evidence_pairs import evidence_pairs
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import Frames, LazyFrames, chosen_traces
 from tracejury.judging.reports.latex import latex_table
@@ -68,9 +69,15 @@ def inputs_of(frames: Frames, filters: Filters, opinions: Mapping[str, pd.DataFr
     return Inputs(**frames_by_name | dict(opinions), missing=filters.missing, draws=filters.draws, seed=filters.seed)
 
 
-def opinions_of(connection: Connection, filters: Filters) -> dict[str, pd.DataFrame]:
-    """The inputs that no judge enters: people against people, what people said of matches and of unmatched findings."""
-    return {"person_pairs": person_pairs(connection, filters), **selected_decisions(connection, filters)}
+def opinions_of(connection: Connection, filters: Filters, frames: Frames) -> dict[str, pd.DataFrame]:
+    """The inputs that no judge enters: people against people, what people said of matches and of unmatched findings;
+    and the evidence of the pairs of the frames, which is read in the texts of traces.
+    """
+    return {
+        "person_pairs": person_pairs(connection, filters),
+        "evidence_pairs": evidence_pairs(connection, frames.matched),
+        **selected_decisions(connection, filters),
+    }
 
 
 def selected_decisions(connection: Connection, filters: Filters) -> dict[str, pd.DataFrame]:

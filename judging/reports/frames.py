@@ -42,6 +42,8 @@ class Frames:
     error_pairs: pd.DataFrame
     score_pairs: pd.DataFrame
     ratings: pd.DataFrame
+    matched: pd.DataFrame
+    """trace_id, error_id, finding_id, judge_model, dimension, split of each caught error and its finding."""
     findings: pd.DataFrame
     rationales: pd.DataFrame
     judged: pd.DataFrame
@@ -79,7 +81,8 @@ def frames_of(connection: Connection, columns: Columns, filters: Filters) -> Fra
     return Frames(**about, **every)
 
 
-_ABOUT = ("reference", "incomplete", "made_of", "overlap", "own_error_pairs")
+_ABOUT = ("reference", "incomplete", "matched", "made_of", "overlap", "own_error_pairs")
+"""What is no input of a table."""
 FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in _ABOUT)
 
 
@@ -179,6 +182,11 @@ class LazyFrames:
     def ratings(self) -> pd.DataFrame:
         cells = self._same_scored(self._cells, "drop")
         return _ratings(cells, self._scores, self.filters, self.columns.golds)
+
+    @cached_property
+    def matched(self) -> pd.DataFrame:
+        cells = self._compared if self.overlap.is_applied else self._seen
+        return _matched(self._reporting(cells), self._truth.decided, self.filters)
 
     @cached_property
     def findings(self) -> pd.DataFrame:
@@ -532,6 +540,14 @@ def _error_pairs(
         caught=_where(matched, is_known),
         localized=_where(localized, is_known),
     )[_ERROR_PAIR]
+
+
+def _matched(cells: pd.DataFrame, decided: pd.DataFrame, filters: Filters) -> pd.DataFrame:
+    """The pairs that stand for errors of these cells."""
+    about = cells.loc[_states(cells) != "failed", ["cell_key", "trace_id", "judge_model", "dimension"]]
+    pairs = decided[["cell_key", "label_id", "finding_id"]].merge(about, on="cell_key", how="inner")
+    pairs = pairs.rename(columns={"label_id": "error_id"}).assign(split=_splits(pairs["trace_id"], filters))
+    return pairs[["trace_id", "error_id", "finding_id", "judge_model", "dimension", "split"]]
 
 
 def _where(values: pd.Series, answered: pd.Series) -> pd.Series:

@@ -31,6 +31,7 @@ _NUMBERS: Final[dict[InputName, tuple[str, ...]]] = {
     "other_score_pairs": ("reference_score", "judge_score"),
     "trail_scores": ("reference_score", "judge_score"),
     "unit_labels": ("inclusion",),
+    "evidence_pairs": ("iou",),
 }
 _FLAGS: Final[dict[InputName, tuple[str, ...]]] = {
     "error_pairs": ("relevant", "caught", "localized"),

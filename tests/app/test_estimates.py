@@ -90,7 +90,8 @@ OLD, NEW, OTHER = (1,) * 6, (2,) * 6, (3,) * 6
 def sources_of(space: Workspace, filters: Filters) -> Sources:
     """What estimates are made from, read at once."""
     with read_transaction(space.engine) as connection:
-        frames, opinions = load_frames(connection, filters), opinions_of(connection, filters)
+        frames = load_frames(connection, filters)
+        opinions = opinions_of(connection, filters, frames)
     return Sources(frames=frames, inputs=inputs_of(frames, filters, opinions))
 
 

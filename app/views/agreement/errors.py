@@ -44,6 +44,7 @@ from tracejury.app.views.agreement.drilldowns import (
     drill_into_estimate,
     open_trace,
 )
+from tracejury.app.views.agreement.evidence import evidence_card
 from tracejury.app.views.agreement.slices import error_slices_card
 from tracejury.judging.agreement import errors
 from tracejury.judging.agreement.figure import TOO_FEW
@@ -68,6 +69,8 @@ def errors_view(filters: Filters, found: Inputs) -> None:
         map_card(filters)
     with st.container(border=True):
         error_slices_card(filters)
+    with st.container(border=True):
+        evidence_card(filters)
     with st.container(border=True):
         findings_card(filters)
     if counts_of(filters)["incomplete"]:

@@ -104,6 +104,9 @@ def small_inputs() -> Inputs:
         repeats=pd.DataFrame({"rater": "ann", "unit": traces, "first": 1, "second": [1, 2] * 6}),
         unit_labels=labels,
         periods=pd.DataFrame({"trace_id": traces, "by": "week", "period": ["2026-W01", "2026-W02"] * 6}),
+        evidence_pairs=pd.DataFrame(
+            {"trace_id": traces, "error_id": traces, "dimension": "LC", "evidence": "compared", "iou": [0.25, 0.75] * 6}
+        ),
         slices=pd.DataFrame({"trace_id": traces, "by": "agent", "slice": ["a", "b"] * 6}),
         person_pairs=pd.DataFrame(
             [
