@@ -24,6 +24,7 @@ class PageSpec(NamedTuple):
 
 PAGES: tuple[PageSpec, ...] = (
     PageSpec("work", "Work", "annotator"),
+    PageSpec("my_work", "My work", "annotator"),
     PageSpec("guideline", "Guideline", "annotator"),
     PageSpec("adjudicate", "Adjudicate", "adjudicator"),
     PageSpec("compare", "Compare", "adjudicator"),

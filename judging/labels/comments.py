@@ -111,7 +111,7 @@ def mentions(body: str, known: Iterable[Person]) -> tuple[str, ...]:
 
 def _check(connection: Connection, comment_id: str, author: str, body: str, trace_id: str | None) -> None:
     if not body:
-        raise CommentError("the comment is empty. Try: write a text, or delete the comment")
+        raise CommentError("the text is empty. Try: write one")
     if len(body) > LONGEST:
         raise CommentError(f"the comment has {len(body):,} characters. Try: {LONGEST:,} or fewer")
     if not comment_id or len(comment_id) > 64:

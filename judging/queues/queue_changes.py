@@ -8,7 +8,7 @@ the audit log with what it was before. All of it happens in the caller's write t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -203,6 +203,67 @@ def share_out(connection: Connection, queue_key: int, names: Sequence[str], *, b
     detail = {name: dealt[name] for name in names}
     record(connection, who=by, what="queue shared out", subject=row.name, detail=detail, at=now)
     return detail
+
+
+def reassign(
+    connection: Connection, queue_key: int, leaver: str, heirs: Sequence[str], *, by: str, now: int
+) -> dict[str, int]:
+    """Give every place that this person has not finished to the others, evenly; how many each got.
+
+    Places that were kept for the person and those on which the person is at work are theirs no longer; drafts and
+    everything submitted stay stored. Raises `QueueError` where somebody else cannot take a place.
+    """
+    row = _must(connection, queue_key)
+    heirs = [name for name in dict.fromkeys(heirs) if name != leaver]
+    _must_be_people(connection, heirs)
+    if not heirs:
+        raise QueueError("nobody was chosen to take the places")
+    items = [item for item in _items(connection, queue_key) if item.retired_at is None and not item.is_practice]
+    assigned = assignments_of(connection, queue_key)
+    at_work = _people_at(connection, items, (None,))
+    met = _people_at(connection, items, (None, *queue.FINISHED))
+    done = _people_at(connection, items, queue.FINISHED)
+    places = [
+        item
+        for item in items
+        if leaver in assigned.of(item.item_key) | at_work.get(item.item_key, NOBODY)
+        and leaver not in done.get(item.item_key, NOBODY)
+    ]
+    if not places:
+        raise QueueError(f"{leaver} has no open place in the queue {row.name!r}")
+    keys = [item.item_key for item in places]
+    for key in keys:
+        _withdraw(connection, queue_key, key, [leaver], now)
+    open_of = (_lease.c.item_key.in_(keys), _lease.c.annotator == leaver, _lease.c.outcome.is_(None))
+    first = _lease.c.occasion != queue.REPEAT
+    connection.execute(update(_lease).where(*open_of, first).values(outcome="expired", ended_at=now))
+    queue.recount(connection, keys)
+    shares = _shares(connection, row, places, heirs, taken={
+        item.item_key: assigned.of(item.item_key) | met.get(item.item_key, NOBODY) for item in places
+    })  # fmt: skip
+    for item_key, name in shares.items():
+        _assign(connection, queue_key, item_key, [name], by, now)
+    counts = Counter(shares.values())
+    detail = {"from": leaver, **{name: counts[name] for name in heirs}}
+    record(connection, who=by, what="open places reassigned", subject=row.name, detail=detail, at=now)
+    return {name: counts[name] for name in heirs}
+
+
+def _shares(
+    connection: Connection, row: Row[Any], places: Sequence[Row[Any]], heirs: Sequence[str], *,
+    taken: Mapping[int, Collection[str]],
+) -> dict[int, str]:  # fmt: skip
+    """By item the person with the fewest places so far who has not met it and could label it blind."""
+    practised = {name: queue.practised(connection, name) if row.blind else set() for name in heirs}
+    counts = Counter(dict.fromkeys(heirs, 0))
+    shares = {}
+    for item in places:
+        able = [one for one in heirs if one not in taken[item.item_key] and item.trace_id not in practised[one]]
+        if not able:
+            raise QueueError(f"none of {', '.join(heirs)} can take trace {item.trace_id}: choose more people")
+        shares[item.item_key] = min(able, key=lambda name: (counts[name], heirs.index(name)))
+        counts[shares[item.item_key]] += 1
+    return shares
 
 
 def _must_not_be_practised(item: Row[Any], names: Sequence[str]) -> None:

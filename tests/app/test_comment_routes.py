@@ -83,7 +83,7 @@ def test_a_comment_is_changed_and_deleted_by_its_author_alone(space: Workspace) 
 @pytest.mark.parametrize("body", [None, "", " \n", 7, ["a"]])
 def test_what_is_no_text_is_refused_with_a_remedy(space: Workspace, body: object) -> None:
     answer = Person(space, "ada").writes("c1", body=body)
-    assert (answer.status_code, answer.json()["remedy"]) == (422, "write a text, or delete the comment")
+    assert (answer.status_code, answer.json()["remedy"]) == (422, "write one")
 
 
 def test_a_pass_of_another_trace_opens_nothing(space: Workspace) -> None:

@@ -353,3 +353,33 @@ class TestPeople:
         act(space, "assign_queue", queue, ["ada"])
         with pytest.raises(QueueError, match="'eve' is no active person"):
             act(space, "assign_queue", queue, ["ada", "eve"])
+
+    def test_open_places_of_a_person_go_to_others_evenly_and_what_was_done_stays(self, space: Workspace) -> None:
+        queue = queue_of(space, 6)
+        act(space, "assign_items", queue, [trace_id(number) for number in range(6)], ["ada"])
+        first = take(space, queue, "ada")
+        assert first is not None
+        submit(space, "ada", first.trace_id)
+        drafted = take(space, queue, "ada")
+        assert drafted is not None
+        send(space, "ada", drafted.trace_id, op("score.put", dimension="LC", value=1))
+        given = act(space, "reassign", queue, "ada", ["ben", "cyd", "ada"])
+        assert isinstance(given, dict)
+        assert sorted(given.values()) == [2, 3]
+        assert take(space, queue, "ada") is None
+        heirs = {who: met_by(space, queue, who) for who in ("ben", "cyd")}
+        assert (len(heirs["ben"]), len(heirs["cyd"])) == (given["ben"], given["cyd"])
+        assert heirs["ben"] | heirs["cyd"] == {trace_id(number) for number in range(6)} - {first.trace_id}
+        with read_transaction(space.engine) as connection:
+            (row,) = queues(connection)
+            kept = connection.scalars(select(tables.score_label.c.annotator)).all()
+        assert (row.done, kept.count("ada")) == (6, 8)
+
+    def test_reassigning_refuses_what_nobody_could_label_blind_and_changes_nothing(self, space: Workspace) -> None:
+        queue = queue_of(space, 1, k=2)
+        act(space, "assign_items", queue, [trace_id(0)], ["ada", "ben"])
+        with pytest.raises(QueueError, match="none of ben can take trace"):
+            act(space, "reassign", queue, "ada", ["ben"])
+        with pytest.raises(QueueError, match="cyd has no open place"):
+            act(space, "reassign", queue, "cyd", ["ada"])
+        assert {place.annotator for who in ("ada", "ben") if (place := take(space, queue, who))} == {"ada", "ben"}

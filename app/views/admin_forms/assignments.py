@@ -15,6 +15,7 @@ from tracejury.app.session import say, user, workspace
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.app.views.admin_forms.queues import chosen_rows, items_table, now
 from tracejury.ingest.store import read_transaction
+from tracejury.judging.labels.my_work import return_traces
 from tracejury.judging.queues import queue_changes
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues.assignment import Assignments, all_assignments
@@ -96,6 +97,8 @@ def item_people(key: int, names: list[str]) -> None:
         "reserved for the person."
     )
     chosen = st.multiselect("People", names, key=f"assign-people-{key}", accept_new_options=not names)
+    reassign(key, names, chosen)
+    give_back(traces, chosen)
     with st.container(horizontal=True):
         if st.button("Assign", key="assign", type="primary", disabled=not (traces and chosen)):
             told(queue_changes.assign_items, key, traces, chosen, "kept")
@@ -112,6 +115,35 @@ def item_people(key: int, names: list[str]) -> None:
             )
             if done:
                 say(f"Distributed: {', '.join(f'{name} {count}' for name, count in done.value.items())}.")
+
+
+def reassign(key: int, names: list[str], chosen: list[str]) -> None:
+    """Everything that one person has not finished goes to the people chosen, who are asked for once."""
+    with st.popover("Reassign open places of a person"):
+        leaver = st.selectbox("From", names, index=None, key=f"reassign-from-{key}", accept_new_options=not names)
+        heirs = [name for name in chosen if name != leaver]
+        st.caption(f"To {', '.join(heirs)}." if heirs else "To nobody yet. Try: choose them under People.")
+        if st.button("Reassign", key="reassign", disabled=not (leaver and heirs)):
+            done = attempt(
+                lambda connection: queue_changes.reassign(
+                    connection, key, str(leaver), heirs, by=user().name, now=now()
+                )
+            )
+            if done:
+                shares = ", ".join(f"{name} {count}" for name, count in done.value.items())
+                say(f"Open places of {leaver} reassigned: {shares}. Drafts of {leaver} stay stored.")
+
+
+def give_back(chosen_traces: list[str], chosen: list[str]) -> None:
+    """Ask people to look again at traces that they submitted; they find the traces under My work, with the reason."""
+    with st.popover("Return for another look", disabled=not (chosen_traces and chosen)):
+        reason = st.text_area("Reason", key="return_reason", help="The annotator reads it at the desk with ⇧D.")
+        if st.button("Return", key="return", type="primary", disabled=not reason.strip()):
+            done = attempt(
+                lambda connection: return_traces(connection, chosen_traces, chosen, by=user().name, reason=reason)
+            )
+            if done:
+                say(f"{counted(done.value, 'submitted trace')} returned.")
 
 
 def told(change: Callable[..., int], key: int, traces: list[str], chosen: list[str], word: str) -> None:
