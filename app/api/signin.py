@@ -35,7 +35,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
 }
-_PAGE = """<!doctype html>
+_FRAME = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Sign in · Tracejury</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
@@ -51,13 +51,14 @@ button {{ color: light-dark(#fff, #0e1117); }}
 </style></head><body><main>
 <form method="post" action="{action}">
 <h1>Tracejury</h1>
-{problem}<label for="name">Name</label>
+{problem}{fields}</form></main></body></html>
+"""
+_FIELDS = """<label for="name">Name</label>
 <input id="name" name="name" autocomplete="username" required autofocus value="{name}">
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required>
 <input type="hidden" name="next" value="{next}">
 <button type="submit">Sign in</button>
-</form></main></body></html>
 """
 
 
@@ -81,7 +82,7 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
             return Response(status_code=404)
         if not is_from_here(request):
             return _page(403, problem="The form was sent from another site. Sign in on this page.")
-        fields = await _fields(request)
+        fields = await form_fields(request)
         if fields is None:
             return _page(413, problem="The form is too large.")
         name, password = fields.get("name", ""), fields.get("password", "")
@@ -98,12 +99,13 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
             return page
         if found is None:
             return _page(401, wanted=wanted, name=name, problem=WRONG)
-        return _entered(request, space().secret(), found, wanted)
+        return entered(request, space().secret(), found, wanted)
 
     return (Route(signin.PATH, form, methods=["GET"]), Route(signin.PATH, enter, methods=["POST"]))
 
 
-def _entered(request: Request, secret: str, found: Person, wanted: str) -> Response:
+def entered(request: Request, secret: str, found: Person, wanted: str) -> Response:
+    """Return the way on to a page, with the cookies of a person who has shown that they are this one."""
     answer = RedirectResponse(wanted, 303, {"Cache-Control": "no-store"})
     origin = request.headers.get("origin") or ""
     is_secure = request.url.scheme == "https" or origin.startswith("https://")
@@ -124,7 +126,8 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client is not None else ""
 
 
-async def _fields(request: Request) -> dict[str, str] | None:
+async def form_fields(request: Request) -> dict[str, str] | None:
+    """Return the fields of a form that was sent, the last of each name; None for more than `BODY_LIMIT` bytes."""
     held = bytearray()
     async for chunk in request.stream():
         held += chunk
@@ -140,9 +143,15 @@ def _has_administrator(space: Workspace) -> bool:
 
 
 def _page(status: int, *, wanted: str = "/", name: str = "", problem: str = "") -> HTMLResponse:
-    said = f'<p class="problem" role="alert">{escape(problem)}</p>\n' if problem else ""
-    filled = _PAGE.format(action=signin.PATH, problem=said, name=escape(name), next=escape(wanted))
-    return HTMLResponse(filled, status, _HEADERS)
+    return form_page(
+        status, signin.PATH, _FIELDS.format(name=escape(name), next=escape(wanted)), problem=problem
+    )  # fmt: skip
+
+
+def form_page(status: int, action: str, fields: str, *, problem: str = "") -> HTMLResponse:
+    """Return a page with one form; `fields` is our own markup, whatever stands in it escaped."""
+    alert = f'<p class="problem" role="alert">{escape(problem)}</p>\n' if problem else ""
+    return HTMLResponse(_FRAME.format(action=action, problem=alert, fields=fields), status, _HEADERS)
 
 
 ROUTES = signin_routes(workspace, is_on=lambda: config().sign_in == "password")

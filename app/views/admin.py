@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pandas as pd
 import streamlit as st
+from sqlalchemy import Connection
 
+from tracejury.app.api.invitation import PATH
 from tracejury.app.components import layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import open_in_compare, open_in_explore
@@ -23,6 +28,7 @@ from tracejury.judging.labels.sightings import is_blind_required, require_blind
 from tracejury.judging.reports import health
 from tracejury.judging.store import people
 from tracejury.judging.store.audit import audit_log, record
+from tracejury.judging.store.invitations import MOST_DAYS, invitations, invite, revoke
 from tracejury.judging.store.people import ROLES, Person
 
 MEBIBYTE = 1 << 20
@@ -61,6 +67,8 @@ def show_people() -> None:
     with left, st.container(border=True):
         layout.title("Add a person")
         add_form()
+        if mode == "password":
+            invite_form()
     with right, st.container(border=True):
         layout.title("Change a person")
         if known:
@@ -113,6 +121,48 @@ def add_form() -> None:
             if done:
                 st.session_state["people_added"] = turn + 1
                 say(f"{name.strip()} is added as {role}.")
+
+
+def invite_form() -> None:
+    """A link by which a new person sets a password; it is shown once, and the store keeps a hash of it."""
+    layout.title("Invite a person", "The link is good once. Whoever opens it chooses a password for this name.")
+    secret = None
+    with st.form("invite", border=False):
+        name = st.text_input("Name", key="invite_name")
+        role = st.selectbox("Role", ROLES, key="invite_role")
+        days = st.number_input("Expires after days", 1, MOST_DAYS, 7, key="invite_days")
+        if st.form_submit_button("Create link"):
+            done = attempt(
+                lambda connection: invite(
+                    connection, name, role=role, days=int(days), by=user().name, now=time.time_ns() // 1000
+                )
+            )
+            secret = done.value if done else None
+    if secret is not None:
+        parts = urlsplit(st.context.url or "")
+        st.code(f"{parts.scheme}://{parts.netloc}{PATH}?code={secret}", language=None, wrap_lines=True)
+        st.caption("Send this link to the person. It is not shown again.")
+    open_invitations()
+
+
+def open_invitations() -> None:
+    now = time.time_ns() // 1000
+    with read_transaction(workspace().engine) as connection:
+        known = invitations(connection, now=now)
+    for one in known:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            until = f"{datetime.fromtimestamp(one.expires_at / 1e6, UTC):%Y-%m-%d %H:%M} UTC"
+            st.text(f"{one.name}, {one.role}, until {until}")
+            if st.button("Revoke", key=f"revoke-{one.key}") and attempt(revoker(one.key, now)):
+                say(f"The invitation of {one.name} is revoked.")
+
+
+def revoker(key: int, now: int) -> Callable[[Connection], bool]:
+    def work(connection: Connection) -> bool:
+        revoke(connection, key, by=user().name, now=now)
+        return True
+
+    return work
 
 
 def change_form(known: list[Person]) -> None:

@@ -45,7 +45,7 @@ def page() -> None:
     traces("Disputed", different, places, "None of the traces on which you have seen others is disputed.")
     if unseen:
         st.caption(
-            f"{counted(unseen, 'trace')} that you submitted left out: you have not seen what others say of them."
+            f"{counted(unseen, 'trace')} that you submitted left out: you have not seen labels of others on them."
         )
     comments("Mentioned", named, places, "Nobody mentioned you on a trace whose comments you may read.")
     message_list()

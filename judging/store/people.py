@@ -77,16 +77,12 @@ def add_person(
     password: str | None = None,
 ) -> Person:
     """Make someone known. A name that so far only stood at imported labels becomes a person. Raises `PeopleError`."""
-    name = name.strip()
-    if not re.fullmatch(r"[\w.@+-][\w .@+-]{0,63}", name):
-        raise PeopleError(f"{name!r} is no name: use 1 to 64 letters, digits, spaces or . _ @ + -")
+    name = free_name(connection, name)
     known = _row(connection, name)
-    if known is not None and known.kind != "imported":
-        raise PeopleError(f"{name!r} is taken: choose another name")
     values = {
         "display_name": display_name.strip() or name,
         "kind": PERSON,
-        "role": _checked_role(role),
+        "role": checked_role(role),
         "email": _free_email(connection, email, name),
         "password_hash": None if password is None else hashed(password),
         "active": True,
@@ -118,7 +114,7 @@ def change_person(
     before = _must(connection, name)
     values: dict[str, Any] = {}
     if role is not None and role != before.role:
-        values["role"] = _checked_role(role)
+        values["role"] = checked_role(role)
     if email is not None and (email.strip().lower() or None) != before.email:
         values["email"] = _free_email(connection, email, name)
     if active is not None and active != before.active:
@@ -346,7 +342,7 @@ def _person(row: Row[Any]) -> Person:
     return Person(
         name=row.annotator,
         display_name=row.display_name,
-        role=_checked_role(row.role),
+        role=checked_role(row.role),
         email=row.email,
         has_password=row.password_hash is not None,
         active=row.active,
@@ -354,7 +350,19 @@ def _person(row: Row[Any]) -> Person:
     )
 
 
-def _checked_role(role: str) -> Role:
+def free_name(connection: Connection, name: str) -> str:
+    """Return the name without spaces around it. Raises `PeopleError` for one that is none or is taken."""
+    name = name.strip()
+    if not re.fullmatch(r"[\w.@+-][\w .@+-]{0,63}", name):
+        raise PeopleError(f"{name!r} is no name: use 1 to 64 letters, digits, spaces or . _ @ + -")
+    known = _row(connection, name)
+    if known is not None and known.kind != "imported":
+        raise PeopleError(f"{name!r} is taken: choose another name")
+    return name
+
+
+def checked_role(role: str) -> Role:
+    """Return the role. Raises `PeopleError` for a word that is none."""
     for known in ROLES:
         if role == known:
             return known

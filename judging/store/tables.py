@@ -1,7 +1,7 @@
 """The tables of opinions, beside the store's tables of traces. Rows are appended, never changed or deleted.
 
-The exceptions are marked: `annotator`, `queue`, `queue_item`, `assignment`, `lease`, `run`, `cell`, `request`,
-`batch` and `matching` hold a state that moves forward; what changed in a queue stands in `audit`.
+The exceptions are marked: `annotator`, `invitation`, `queue`, `queue_item`, `assignment`, `lease`, `run`, `cell`,
+`request`, `batch` and `matching` hold a state that moves forward; what changed in a queue stands in `audit`.
 """
 
 from sqlalchemy import (
@@ -44,6 +44,20 @@ annotator = Table(
     Column("password_hash", Text),
     Column("settings", Text, nullable=False, comment="JSON: key map and the like"),
     Column("active", Boolean, nullable=False),
+    _when(),
+)
+
+invitation = Table(
+    "invitation",
+    metadata,
+    _key("invitation_key"),
+    Column("secret_hash", Text, nullable=False, unique=True, comment="SHA-256 of the link's secret, 256 random bits"),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("used_at", BigInteger, comment="empty while it may be used"),
+    Column("revoked_at", BigInteger),
     _when(),
 )
 

@@ -144,6 +144,20 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_inbox_trace_id"), ["trace_id"], unique=False)
 
     op.create_table(
+        "invitation",
+        sa.Column("invitation_key", sa.Integer(), nullable=False),
+        sa.Column("secret_hash", sa.Text(), nullable=False, comment="SHA-256 of the link's secret, 256 random bits"),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("role", sa.Text(), nullable=False),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.Column("used_at", sa.BigInteger(), nullable=True, comment="empty while it may be used"),
+        sa.Column("revoked_at", sa.BigInteger(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("invitation_key", name=op.f("pk_invitation")),
+        sa.UniqueConstraint("secret_hash", name=op.f("uq_invitation_secret_hash")),
+    )
+    op.create_table(
         "judge_version",
         sa.Column(
             "judge_version", sa.Text(), nullable=False, comment="hash of rubric, prompt order, model, parameters, mode"
@@ -788,7 +802,7 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
         op.execute(
             "CREATE VIRTUAL TABLE span_fts USING fts5("
-            "body, content='', detail='none', prefix='1 2 3', tokenize='unicode61 remove_diacritics 2')"
+            "body, content='', detail='none', tokenize='unicode61 remove_diacritics 2')"
         )
     else:
         op.execute("CREATE TABLE span_search (span_key INTEGER PRIMARY KEY, body tsvector NOT NULL)")
