@@ -777,7 +777,7 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
     "from_csv",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=None,
-    help="Folder with error_pairs.csv, score_pairs.csv and ratings.csv; replaces the workspace.",
+    help="What --out and --inputs wrote, or its folder inputs; replaces the workspace.",
 )
 @JSON
 def report(home: Path | None, as_json: bool, **options: Any) -> None:

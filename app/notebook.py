@@ -197,6 +197,8 @@ class Workspace:
         if model == CHECKS:
             from tracejury.judging.runs.offline import judge_all
 
+            if settings:
+                raise ValueError(f"the offline checks take no {next(iter(settings))}. Try: a model, or leave it out")
             return dict(judge_all(self.store.engine, traces=traces, dimensions=_shipped(dimensions), author="notebook"))
         return _apart(lambda: self._judge_by_model(model, dimensions, traces, settings))
 
@@ -242,16 +244,17 @@ class Workspace:
         from tracejury.judging.judges.rubric import agent_descriptions
         from tracejury.judging.runs.run_control import plan_run
         from tracejury.judging.runs.run_spec import RunSpec, model_names
-        from tracejury.judging.wiring import work_on
+        from tracejury.judging.runs.runner import check_spec
+        from tracejury.judging.wiring import model_setups, work_on
 
         known, engine = rubrics(self.store.home), self.store.engine
         chosen = choose_rubrics(",".join(dimensions), known)
         spec = RunSpec(rubrics=tuple(one.key for one in chosen), models=model_names(model), **settings)
         wanted = list(traces) if traces is not None else self._rows(lambda c: trace_ids(c, with_steps=True))
-        run = plan_run(
-            engine, spec, wanted, rubrics=known, agents=agent_descriptions(self.store.home), author="notebook"
-        )
-        summary = work_on(engine, run, home=self.store.home)
+        agents, setups = agent_descriptions(self.store.home), model_setups(spec)
+        check_spec(spec, rubrics=known, models=setups, agents=agents)  # before a run is stored
+        run = plan_run(engine, spec, wanted, rubrics=known, agents=agents, author="notebook")
+        summary = work_on(engine, run, home=self.store.home, models=setups)
         return {"run": run, "status": summary.status, "states": dict(summary.states)}
 
 

@@ -202,7 +202,7 @@ def _from_csv(
     needless += ["--same-traces" if options["same_traces"] else "--own-traces"] * (options["same_traces"] is not None)
     if needless:
         raise ValueError(f"{needless[0]} is for a workspace and cannot be combined with --from-csv")
-    read = read_folder(folder)
+    read = read_folder(folder / "inputs" if (folder / "inputs").is_dir() else folder)
     for file in read.unused:
         say(f"{folder / file}: skipped, because no input has this name")
     given: dict[str, Any] = {str(name): frame for name, frame in read.frames.items()}

@@ -162,5 +162,5 @@ def full_id(connection: Connection, trace_id: str) -> str:
     if trace_id in found or len(found) == 1:
         return trace_id if trace_id in found else found[0]
     if not found:
-        raise click.ClickException(f"no trace {trace_id!r} in this workspace: Try: `tracejury traces` to list them")
+        raise click.ClickException(f"no trace {trace_id!r} in this workspace. Try: `tracejury traces` to list them")
     raise click.ClickException(f"{trace_id!r} fits {len(found)} traces or more: {', '.join(found[:5])}")

@@ -268,7 +268,7 @@ def tables_from_frames(inputs: Inputs, names: Iterable[str] | None = None) -> di
     chosen_names = list(names)
     unknown = sorted(set(chosen_names) - {table.name for table in TABLES})
     if unknown:
-        raise ValueError(f"no such table: {unknown!r}; known are {[table.name for table in TABLES]!r}")
+        raise ValueError(f"no table is called {unknown[0]!r}. Try: {', '.join(table.name for table in TABLES)}")
     return {table.name: table.made(inputs) for table in TABLES if table.name in chosen_names}
 
 

@@ -50,13 +50,16 @@ def judge_all(
 
     Returns `{"run", "model", "traces", "to_judge", "cells", "states", "findings", "skipped", "cost_usd"}`; `skipped`
     counts cells that this very version of the checks had judged before, on the same content. A dry run (`is_dry`)
-    counts what is to be judged, and judges and writes nothing.
+    counts what is to be judged, and judges and writes nothing. Raises `KeyError` for a trace that is not here, before
+    anything is written.
     """
     versions = judge_versions(dimensions)
     with read_transaction(engine) as connection:
         wanted = list(traces) if traces is not None else trace_ids(connection, with_steps=True)
         done = _done(connection, versions)
         digests = trace_digests(connection)
+    if absent := [trace_id for trace_id in wanted if trace_id not in digests]:
+        raise KeyError(f"no trace {absent[0]} in this workspace")
     todo = {t: [d for d in dimensions if (versions[d].version, t, digests.get(t)) not in done] for t in wanted}
     todo = {trace_id: missing for trace_id, missing in todo.items() if missing}
     to_judge = sum(len(missing) for missing in todo.values())

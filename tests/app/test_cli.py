@@ -214,7 +214,7 @@ class TestOpinions:
         assert (output["reference"], output["selection"]["reference"]) == ("majority", "majority")
         errors = next(row for row in output["votes"] if row["about"] == "errors")
         assert errors["n"] == errors["majority"] + errors["tied"] + errors["minority"] > 0
-        run(*words, tmp_path / "again", "--from-csv", tmp_path / "r" / "inputs")
+        run(*words, tmp_path / "again", "--from-csv", tmp_path / "r")  # `inputs` in it is what is read
         made = {path.name: path.read_bytes() for path in (tmp_path / "again").glob("*.csv")}
         assert len(made) > 30
         assert made == {name: (tmp_path / "r" / name).read_bytes() for name in made}

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from sqlalchemy import func, select
 
 import tracejury as tj
+from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Message
 from tracejury.judging.records import Verdict
 from tracejury.judging.reports import rows
+from tracejury.judging.store import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"
@@ -97,6 +100,25 @@ def test_one_trace_is_judged_and_nothing_is_stored(opened: tj.Workspace) -> None
     assert isinstance(verdict, Verdict)
     assert verdict.rubric == "TC"
     assert len(opened.verdicts()) == before
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "problem"),
+    [
+        ("checks", {"traces": ["nope"]}, "no trace nope"),
+        ("checks", {"repeats": 5}, "take no repeats"),
+        ("gpt-nosuch-9", {}, "no provider is known"),
+    ],
+)
+def test_what_cannot_be_judged_leaves_no_run_behind(
+    opened: tj.Workspace, model: str, settings: dict[str, object], problem: str
+) -> None:
+    with read_transaction(opened.store.engine) as connection:
+        before = connection.scalar(select(func.count()).select_from(tables.run))
+    with pytest.raises((KeyError, ValueError), match=problem):
+        opened.judge(model, dimensions=["TC"], **settings)  # type: ignore[arg-type]
+    with read_transaction(opened.store.engine) as connection:
+        assert connection.scalar(select(func.count()).select_from(tables.run)) == before
 
 
 def test_a_trace_shows_its_tree_as_text_only(opened: tj.Workspace) -> None:
