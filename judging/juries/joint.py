@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracejury.judging.judges.jury import JuryScore, Rule, jury_score, on_scale
-from tracejury.judging.matching.rule import TextLikeness, assign, finding_text, signs_of
+from tracejury.judging.matching.rule import SpanTree, TextLikeness, assign, finding_text, signs_of
 from tracejury.judging.records import (
     IMPACTS,
     Call,
@@ -138,11 +138,11 @@ def _alike(
     """How surely each of a member's findings is the error of each group: as that of its likest finding."""
     others = [(place, finding) for place, group in enumerate(groups) for _, finding in group]
     similar = likeness([finding_text(f) for _, f in own], [finding_text(f) for _, f in others])
-    weights = np.zeros((len(own), len(groups)))
+    weights, tree = np.zeros((len(own), len(groups))), SpanTree(parents)
     for row, (_, finding) in enumerate(own):
         error = _as_error(finding)
         for column, (place, other) in enumerate(others):
-            signs = signs_of(error, other, similar[row, column], parents)
+            signs = signs_of(error, other, similar[row, column], tree)
             confidence, _ = signs.judged(same_dimension=_same_dimension(finding, other))
             weights[row, place] = max(weights[row, place], confidence)
     return weights

@@ -172,7 +172,8 @@ class _Asking:
                 finding_keys=[candidate.finding_id for candidate in question.findings],
                 label_ids=[error.label_id for error in question.errors],
             )
-            record_matching(connection, [question.cell_key], {question.errors[0].annotator}, question.last_label)
+            annotators, author = {question.errors[0].annotator}, self.matcher.author
+            record_matching(connection, [question.cell_key], annotators, question.last_label, matcher=author)
             record(
                 connection,
                 who=self.matcher.author,

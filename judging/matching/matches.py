@@ -18,6 +18,7 @@ from tracejury.judging.labels.label_store import LabelPlace, error_labels, label
 from tracejury.judging.matching.rule import (
     AUTO,
     BY_MODEL,
+    RULE,
     Candidate,
     TextLikeness,
     assign,
@@ -94,7 +95,7 @@ def propose_matches(
         with write_transaction(engine, MATCHES) as connection:
             totals.update(_propose_trace(connection, trace_id, errors, judge_model, likeness))
             cells = [cell.cell_key for cell in judged_cells(connection, trace_id, judge_model)]
-            record_matching(connection, cells, {error.annotator for error in errors}, last_label)
+            record_matching(connection, cells, {error.annotator for error in errors}, last_label, matcher=RULE)
         if progress is not None:
             progress(number + 1, len(by_trace))
     return dict(totals)
@@ -543,31 +544,50 @@ def newest_label(engine: Engine) -> int:
 
 
 def record_matching(
-    connection: Connection, cell_keys: Collection[int], annotators: Collection[str], last_label: int
+    connection: Connection, cell_keys: Collection[int], annotators: Collection[str], last_label: int, *, matcher: str
 ) -> None:
-    """Store that these people's errors, up to the row `last_label`, were compared with the findings of these cells."""
+    """Store that `matcher` compared these people's errors, up to the row `last_label`, with these cells' findings.
+
+    `matcher` is the author of a model's proposals, or `RULE`, which stands in the place of its older versions.
+    """
     table = tables.matching
     rows = [
-        {"cell_key": key, "annotator": name, "last_label": last_label, "created_at": now()}
+        {"cell_key": key, "annotator": name, "matcher": matcher, "last_label": last_label, "created_at": now()}
         for key in cell_keys
         for name in annotators
     ]
     if rows:
-        known = table.c.cell_key.in_(cell_keys) & table.c.annotator.in_(annotators)
+        own = table.c.matcher.startswith(_OF_RULE) if matcher == RULE else table.c.matcher == matcher
+        known = table.c.cell_key.in_(cell_keys) & table.c.annotator.in_(annotators) & own
         connection.execute(delete(table).where(known))
         connection.execute(insert(table), rows)
+
+
+_OF_RULE = f"{AUTO}@"
+
+
+def is_of_today() -> ColumnElement[bool]:
+    """Of a row of `matching`: whether this version of the rule compared, or a model."""
+    matcher = tables.matching.c.matcher
+    return (matcher == RULE) | ~matcher.startswith(_OF_RULE)
 
 
 def matched_until(connection: Connection, trace_id: str | None = None) -> pd.DataFrame:
     """cell_key, annotator, last_label: up to which label each person's errors were compared with a cell's findings.
 
-    A jury's cell was compared as far as each of its members that answered. Of all traces, or of one.
+    A jury's cell was compared as far as each of its members that answered. What only an older version of the rule
+    compared is not compared. Of all traces, or of one.
     """
     table, member = tables.matching, tables.jury_member
-    columns = [table.c.cell_key, table.c.annotator, table.c.last_label]
+    columns = [table.c.cell_key, table.c.annotator, func.max(table.c.last_label).label("last_label")]
     of_trace = [] if trace_id is None else [_cell.c.trace_id == trace_id]
-    compared = select(*columns).join(_cell, _cell.c.cell_key == table.c.cell_key).where(*of_trace)
-    own = pd.DataFrame(connection.execute(compared).all(), columns=[column.name for column in columns])
+    compared = (
+        select(*columns)
+        .join(_cell, _cell.c.cell_key == table.c.cell_key)
+        .where(is_of_today(), *of_trace)
+        .group_by(table.c.cell_key, table.c.annotator)
+    )
+    own = pd.DataFrame(connection.execute(compared).all(), columns=["cell_key", "annotator", "last_label"])
     answered = connection.execute(
         select(member.c.cell_key, member.c.member_key)
         .join(_cell, _cell.c.cell_key == member.c.member_key)
@@ -578,6 +598,12 @@ def matched_until(connection: Connection, trace_id: str | None = None) -> pd.Dat
     whole = by_jury["size"] == by_jury.index.get_level_values(0).map(members.groupby("joint_key").size().to_dict())
     joint = by_jury.loc[whole, "min"].rename("last_label").rename_axis(["cell_key", "annotator"]).reset_index()
     return pd.concat([own, joint], ignore_index=True).astype({"cell_key": "int64", "last_label": "int64"})
+
+
+def matchers_of(connection: Connection) -> tuple[str, ...]:
+    """Who compared errors and findings: versions of the rule, and models with that of their prompt."""
+    matcher = tables.matching.c.matcher
+    return tuple(connection.scalars(select(matcher).distinct().order_by(matcher)))
 
 
 def unmatched_labels(connection: Connection, *, trace_id: str, annotator: str) -> dict[int, Set[str]]:

@@ -19,7 +19,7 @@ from tracejury.judging.agreement.frames import among
 from tracejury.judging.labels.label_store import newest
 from tracejury.judging.labels.spans_scored import MARK
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until
+from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until, matchers_of
 from tracejury.judging.queues.strategies import recorded_chances
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.reports.trace_slices import error_spans, trace_slices
@@ -39,6 +39,8 @@ class MadeOf:
     revision: Revision
     data_hash: str
     judge_versions: tuple[Mapping[str, Json], ...]
+    matchers: tuple[str, ...]
+    """Who compared errors and findings: the rule with its version, models with those of their prompts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +119,7 @@ def _made_of(connection: Connection) -> MadeOf:
         revision=revision(connection),
         data_hash=blake2b(orjson.dumps([list(row) for row in digests]), digest_size=16).hexdigest(),
         judge_versions=tuple({str(name): value for name, value in row.items()} for row in versions.mappings()),
+        matchers=matchers_of(connection),
     )
 
 

@@ -175,6 +175,7 @@ class Facts:
     """`same_traces.Overlap`, whether it was applied, and what that means in words."""
     data_hash: str
     judge_versions: list[Json]
+    matchers: list[Json]
     store_revision: list[Json]
 
 
@@ -193,6 +194,7 @@ def facts_of(frames: Frames | LazyFrames) -> Facts:
         same_traces={**asdict(overlap), "is_applied": overlap.is_applied, "words": overlap.words()},
         data_hash=frames.made_of.data_hash,
         judge_versions=[dict(version) for version in frames.made_of.judge_versions],
+        matchers=list(frames.made_of.matchers),
         store_revision=list(frames.made_of.revision),
     )
 
@@ -216,7 +218,7 @@ def facts_in(frame: pd.DataFrame) -> Facts:
     )
 
 
-_SEVERAL = ("judge_models", "votes", "same_traces", "judge_versions", "store_revision")
+_SEVERAL = ("judge_models", "votes", "same_traces", "judge_versions", "matchers", "store_revision")
 
 
 def manifest_of(facts: Facts, filters: Filters, inputs: Inputs) -> dict[str, Json]:
@@ -238,6 +240,7 @@ def manifest_of(facts: Facts, filters: Filters, inputs: Inputs) -> dict[str, Jso
         "data_hash": facts.data_hash,
         "store_revision": facts.store_revision,
         "judge_versions": facts.judge_versions,
+        "matchers": facts.matchers,
     }
 
 

@@ -16,7 +16,15 @@ from sqlalchemy import Connection
 from tracejury.ingest.store import schema
 from tracejury.judging.agreement.ceiling import ANY, PERSON_PAIRS
 from tracejury.judging.labels.label_store import error_labels
-from tracejury.judging.matching.rule import KnownTexts, TextLikeness, assign, error_text, finding_text, signs_of
+from tracejury.judging.matching.rule import (
+    KnownTexts,
+    SpanTree,
+    TextLikeness,
+    assign,
+    error_text,
+    finding_text,
+    signs_of,
+)
 from tracejury.judging.matching.tolerance import Places, is_within, places_by_trace
 from tracejury.judging.records import DIMENSIONS, Citation, ErrorLabel, Finding, Tolerance
 from tracejury.judging.reports.filters import Filters
@@ -121,10 +129,10 @@ def _judged(
     likeness: KnownTexts,
     tolerance: Tolerance,
 ) -> _Judged:
-    parents = {span_id: place.parent for span_id, place in places.items()}
+    tree = SpanTree({span_id: place.parent for span_id, place in places.items()})
     findings = [as_finding(error) for error in theirs]
     similar = likeness([error_text(error) for error in ours], [finding_text(finding) for finding in findings])
-    signs = [[signs_of(e, f, similar[i, j], parents) for j, f in enumerate(findings)] for i, e in enumerate(ours)]
+    signs = [[signs_of(e, f, similar[i, j], tree) for j, f in enumerate(findings)] for i, e in enumerate(ours)]
     return _Judged(
         theirs=theirs,
         localized=np.array(

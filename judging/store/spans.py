@@ -14,12 +14,12 @@ _span, _trace = schema.span, schema.trace
 
 
 def parents_of(connection: Connection, trace_id: str) -> dict[str, str | None]:
-    """The parent of each span of a trace."""
+    """The parent of each span of a trace, in reading order."""
     return parents_by_trace(connection, [trace_id]).get(trace_id, {})
 
 
 def parents_by_trace(connection: Connection, trace_ids: Collection[str]) -> dict[str, dict[str, str | None]]:
-    """The parent of each span, by trace."""
+    """The parent of each span in reading order, by trace."""
     parents: dict[str, dict[str, str | None]] = {}
     for trace_id, span_id, parent in rows_by_trace(connection, trace_ids, _span.c.parent_span_id):
         parents.setdefault(trace_id, {})[span_id] = parent
@@ -51,4 +51,5 @@ def _rows(
     query = select(_trace.c.trace_id, _span.c.span_id, *columns).join(_trace, _trace.c.trace_key == _span.c.trace_key)
     ids = list(dict.fromkeys(wanted))
     for at in range(0, len(ids), AT_ONCE):
-        yield from connection.execute(query.where(key.in_(ids[at : at + AT_ONCE]))).all()
+        some = query.where(key.in_(ids[at : at + AT_ONCE])).order_by(_span.c.trace_key, _span.c.seq)
+        yield from connection.execute(some).all()

@@ -470,6 +470,7 @@ matching = Table(
     metadata,
     Column("cell_key", ForeignKey("cell.cell_key"), primary_key=True),
     Column("annotator", Text, primary_key=True, comment="whose errors were compared with the findings of the cell"),
+    Column("matcher", Text, primary_key=True, comment="who compared them: the rule with its version, or a model"),
     Column("last_label", Integer, nullable=False, comment="newest row of error_label that was seen; moves"),
     _when(),
 )

@@ -33,6 +33,7 @@ from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.tables import Inputs, Table
 from tracejury.judging.labels.label_store import error_labels, put_labels
+from tracejury.judging.matching.rule import RULE
 from tracejury.judging.records import ScoreLabel
 from tracejury.judging.reports.export import ORIGIN, csv_text, markdown_text
 from tracejury.judging.reports.filters import Filters
@@ -256,6 +257,7 @@ def test_the_manifest_names_filters_seed_draws_hashes_and_rules(shown: Workspace
     assert manifest["selection"]["judge_models"] == ["checks"]
     assert manifest["missing"] == "disagree"
     assert manifest["bootstrap_draws"] == 2000
+    assert manifest["matchers"] == [RULE]
     assert {
         "seed",
         "data_hash",

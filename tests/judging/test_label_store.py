@@ -39,9 +39,11 @@ from tracejury.judging.matching.matches import (
     finding_decisions,
     finding_reviews,
     match_decisions,
+    matchers_of,
     propose_matches,
     review_finding,
 )
+from tracejury.judging.matching.rule import RULE
 from tracejury.judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
 from tracejury.judging.reports.export import facts_of, selected_decisions
 from tracejury.judging.reports.filters import Filters, Split, read_split
@@ -565,6 +567,16 @@ class TestMatches:
     def test_errors_newer_than_the_last_matching_are_not_missed(self, matched: Workspace) -> None:
         put(matched, errors=[error_label(7, description="A third error, of which no word is shared.", evidence=())])
         assert self.states(matched) == {"label-1": "scored", "label-2": "scored", "label-7": "not_matched"}
+
+    def test_what_an_older_version_of_the_rule_compared_waits_for_this_one(self, matched: Workspace) -> None:
+        propose_matches(matched.engine)
+        with write_transaction(matched.engine) as connection:
+            connection.execute(update(tables.matching).values(matcher="auto@1"))
+        assert "not_matched" in self.states(matched).values()
+        propose_matches(matched.engine)
+        assert set(self.states(matched).values()) == {"scored"}
+        with read_transaction(matched.engine) as connection:
+            assert matchers_of(connection) == (RULE,)
         propose_matches(matched.engine)
         assert set(self.states(matched).values()) == {"scored"}
 

@@ -1,9 +1,11 @@
 """Proposals between human errors and judge findings."""
 
+from dataclasses import replace
+
 import pytest
 from tests.build import error_label, finding, span_id
 
-from tracejury.judging.matching.rule import Candidate, propose
+from tracejury.judging.matching.rule import Candidate, SpanTree, propose
 from tracejury.judging.records import Citation, Dimension, Finding
 
 PARENTS = {span_id(1): None, span_id(2): span_id(1), span_id(3): span_id(1), span_id(4): span_id(3)}
@@ -25,7 +27,7 @@ def test_a_parent_span_is_near_but_not_localized() -> None:
     found = finding("The tool is called with a day it does not know.", 3)
     (match,) = propose([error_label()], candidates(found), parents=PARENTS)
     assert not match.localized
-    assert "parent or child span" in match.reasons
+    assert "parent, child or sibling span" in match.reasons
 
 
 def test_the_same_words_in_another_place_are_caught_not_localized() -> None:
@@ -73,3 +75,37 @@ def test_texts_without_words_raise_nothing(text: str) -> None:
 def test_no_errors_or_no_findings_give_no_pairs() -> None:
     assert propose([], candidates(finding("x", 1)), parents={}) == []
     assert propose([error_label()], [], parents={}) == []
+
+
+def test_one_event_in_other_words_under_a_related_category_is_proposed() -> None:
+    error = error_label(description="The task was printed.", category="Tool Selection Errors", evidence=())
+    found = replace(finding("Search agent never invoked.", 4), category="Instruction Non-compliance")
+    (match,) = propose([error], candidates(found), parents=PARENTS)
+    assert {"same span", "related category"} <= set(match.reasons)
+    elsewhere = replace(found, category="Rate Limiting")
+    assert propose([error], candidates(elsewhere), parents=PARENTS) == []
+
+
+def test_a_proposal_depends_on_nothing_but_the_trace_the_error_and_the_finding() -> None:
+    same = finding("The tool does not know the day it is called with.", 4)
+    (alone,) = propose([error_label()], candidates(same), parents=PARENTS)
+    other = finding("Budget exceeded while sorting pears.", 2)
+    among = propose([error_label()], candidates(same, other, dimensions=("TC",)), parents=PARENTS)
+    assert among == [alone]
+
+
+def test_closeness_falls_in_reading_order_and_steps_above_are_around() -> None:
+    tree = SpanTree(PARENTS)
+    falling = [tree.closeness(span_id(1), span_id(n)) for n in (1, 2, 3, 4, 9)]
+    assert falling[0] == 1
+    assert falling == sorted(falling, reverse=True)
+    assert falling[-1] == 0
+    assert tree.is_around(span_id(1), span_id(4))
+    assert not tree.is_around(span_id(3), span_id(4))
+    assert tree.are_family(span_id(2), span_id(3))
+    assert not tree.are_family(span_id(2), span_id(4))
+
+
+def test_a_circle_of_parents_ends() -> None:
+    circle = {span_id(1): span_id(2), span_id(2): span_id(1)}
+    assert not SpanTree(circle).is_around(span_id(9), span_id(1))

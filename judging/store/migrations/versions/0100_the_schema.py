@@ -616,10 +616,13 @@ def upgrade() -> None:
         sa.Column(
             "annotator", sa.Text(), nullable=False, comment="whose errors were compared with the findings of the cell"
         ),
+        sa.Column(
+            "matcher", sa.Text(), nullable=False, comment="who compared them: the rule with its version, or a model"
+        ),
         sa.Column("last_label", sa.Integer(), nullable=False, comment="newest row of error_label that was seen; moves"),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
         sa.ForeignKeyConstraint(["cell_key"], ["cell.cell_key"], name=op.f("fk_matching_cell_key")),
-        sa.PrimaryKeyConstraint("cell_key", "annotator", name=op.f("pk_matching")),
+        sa.PrimaryKeyConstraint("cell_key", "annotator", "matcher", name=op.f("pk_matching")),
     )
     op.create_table(
         "message",
