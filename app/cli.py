@@ -670,7 +670,7 @@ def verdicts_export(home: Path | None, out: Path) -> None:
     sys.exit(opinions.export_verdicts(home, out))
 
 
-@main.command(epilog="Example: tracejury match --judge-model gpt-4.1")
+@main.group(invoke_without_command=True, epilog="Example: tracejury match --judge-model gpt-4.1")
 @HOME
 @click.option("--judge-model", default=None, help="Only the findings of this judge model.")
 @click.option(
@@ -687,11 +687,22 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 )
 @click.option("--withdraw", is_flag=True, help="Withdraw all undecided proposals of --model.")
 @JSON
-def match(home: Path | None, judge_model: str | None, model: str | None, as_json: bool, **options: Any) -> None:
+@click.pass_context
+def match(
+    context: click.Context,
+    /,
+    home: Path | None,
+    judge_model: str | None,
+    model: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Propose matches of annotators' errors and judges' findings.
 
     People confirm or reject them.
     """
+    if context.invoked_subcommand is not None:
+        return
     from tracejury.app.commands import opinions
 
     if model is None:
@@ -703,6 +714,37 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
             )
         sys.exit(opinions.match(home, judge_model=judge_model, as_json=as_json))
     sys.exit(opinions.match_by_model(home, model=model, judge_model=judge_model, as_json=as_json, **options))
+
+
+@match.command("sample", epilog="Example: tracejury match sample --out pairs.csv --n 50")
+@click.argument("trace_ids", metavar="[TRACE]...", nargs=-1)
+@HOME
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to label: .csv or .jsonl."
+)
+@click.option("--n", type=click.IntRange(1), default=250, show_default=True, help="Pairs to draw.")
+@click.option("--judge-model", default=None, help="Only the findings of this judge model.")
+@click.option("--seed", type=int, default=1, show_default=True)
+@JSON
+def match_sample(home: Path | None, trace_ids: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Draw pairs of an error and a finding for people to label.
+
+    Fill in same_error: yes, no or unclear.
+    """
+    from tracejury.app.commands import pairs
+
+    sys.exit(pairs.sample(home, trace_ids=trace_ids, as_json=as_json, **options))
+
+
+@match.command("score", epilog="Example: tracejury match score pairs.csv")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@HOME
+@JSON
+def match_score(file: Path, home: Path | None, as_json: bool) -> None:
+    """Measure the matching rule on labelled pairs: precision and recall."""
+    from tracejury.app.commands import pairs
+
+    sys.exit(pairs.score(home, file, as_json=as_json))
 
 
 @main.command(epilog="Example: tracejury report --out tables/ --reference ada --format csv,tex")

@@ -21,6 +21,7 @@ from tracejury.judging.agreement import (
     frames,
     juries,
     majority,
+    match_rates,
     matchers,
     over_time,
     prevalence,
@@ -331,6 +332,13 @@ def _score_columns(*metrics: str) -> Callable[[Inputs], pd.DataFrame]:
     return build
 
 
+def _match_sensitivity(inputs: Inputs) -> pd.DataFrame:
+    defaults = {"judge_model": frames.NO_JUDGE_MODEL, "match_status": "proposed"}
+    pairs = frames.with_defaults(inputs.frame("error_pairs"), defaults)
+    confirmed = set(pairs.loc[(pairs["match_status"] == "confirmed").to_numpy(), "judge_model"].astype(str))
+    return match_rates.match_sensitivity(inputs.error_rates, confirmed, draws=inputs.draws, seed=inputs.seed)
+
+
 def _grid(inputs: Inputs) -> pd.DataFrame:
     pairs = inputs.frame("error_pairs")
     return reasons.of_grid(errors.coverage_grid(pairs), pairs)
@@ -387,6 +395,7 @@ _TWO_SCORES: Final[tuple[InputName, ...]] = ("score_pairs", "other_score_pairs")
 _TRAIL: Final[tuple[InputName, ...]] = ("trail_gold", "trail_predictions", "trail_traces")
 _BY_TRACE: Final = "Wilson's with the effective number of units by trace and Student's t"
 _WILSON: Final = "Wilson's"
+_BOTH_SAMPLES: Final = "Jeffreys posteriors of the errors and of the pairs that the rule was measured on"
 _OF_SCORES: Final = "Wilson's for accuracies, on Fisher's z by trace for the others"
 _OF_PAIRS: Final = "Wilson's by trace for accuracies, on Fisher's z by trace for the others"
 _COVERED: Final = ("coverage", "coverage_low", "coverage_high")
@@ -592,6 +601,15 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: reliability.unit_table(inputs.rated_by("judge")),
         why=reasons.of_runs,
         unbounded=("mean", "low", "high", "sd", "identical"),
+    ),
+    Table(
+        name="match_sensitivity",
+        title="Caught errors without the mistakes of the matching rule",
+        needs=_ERRORS,
+        build=_match_sensitivity,
+        interval=_BOTH_SAMPLES,
+        why=match_rates.why_undefined,
+        unbounded=match_rates.PLAIN,
     ),
     Table(
         name="human_ceiling",

@@ -75,7 +75,7 @@ def test_a_decision_is_undone_with_what_it_rejected_and_only_by_its_author(full:
         )
     pair = next(p for p in comparison.pairs if p.state == "localized")
     assert pair.error is not None
-    other = next(p.finding_key for p in comparison.pairs if p.state == "unmatched")
+    other = next(p.finding_key for p in comparison.pairs if p.finding_key not in (None, pair.finding_key))
     about = {"label_id": pair.error.label_id, "reference": "ben"}
 
     def sent(finding_key: int | None, status: str, user: str = "ruth") -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from tests.fake_provider import Answer, Provider, verdict
@@ -113,7 +114,16 @@ def fill_in(folder: Path) -> None:
     (folder / ".tracejury" / "rubrics" / "brevity.toml").write_text(text, encoding="utf-8")
 
 
-AFTER: dict[str, Callable[[Path], None]] = {"tracejury rubric new brevity": fill_in}
+def label_pairs(folder: Path) -> None:
+    """What a person does after `tracejury match sample`."""
+    pairs = pd.read_csv(folder / "pairs.csv", dtype=str, keep_default_na=False)
+    pairs.assign(same_error="no").to_csv(folder / "pairs.csv", index=False)
+
+
+AFTER: dict[str, Callable[[Path], None]] = {
+    "tracejury rubric new brevity": fill_in,
+    "tracejury match sample --out pairs.csv --n 50": label_pairs,
+}
 
 
 def run(command: str, folder: Path, provider: Provider) -> str | None:

@@ -43,6 +43,8 @@ ARGUMENTS: dict[str, list[str]] = {
     "verdicts import": [str(PREDICTIONS), "--judge-model", "another"],
     "verdicts export": ["--out", "{out}/verdicts.json"],
     "match": [],
+    "match sample": ["--out", "{out}/pairs.csv", "--n", "5"],
+    "match score": [str(DATA / "labels" / "ada.json")],
     "report": ["--out", "{out}/report", "--draws", "0", "--table", "table_03_caught"],
     "token": [],
     "verify": [],

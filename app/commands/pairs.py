@@ -1,0 +1,80 @@
+"""The commands about labelled pairs of errors and findings: draw them, and measure the matching rule on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from tracejury.app.commands.output import counted, name_rejected, opened, print_json, say
+from tracejury.ingest.store import read_transaction
+from tracejury.judging.agreement.figure import Figure
+from tracejury.judging.agreement.rounding import half_up
+from tracejury.judging.matching.labelled_pairs import draw_pairs, population, score_pairs, write_pairs
+from tracejury.judging.matching.rule import RULE
+
+MEASURES = {
+    "precision": "proposed pairs that are the same error",
+    "recall": "same errors that are proposed",
+    "recall_one_to_one": "of those whose error and finding no other right proposal has",
+}
+
+
+def sample(
+    home: Path | None, *, trace_ids: Sequence[str], out: Path, n: int, judge_model: str | None, seed: int, as_json: bool
+) -> int:
+    """Exit code 0, or 1 where there is no pair."""
+    with read_transaction(opened(home).engine) as connection:
+        pairs = population(connection, judge_model=judge_model, trace_ids=trace_ids)
+    if pairs.empty:
+        raise click.ClickException("no trace here has both an error and a finding. Try: tracejury judge")
+    drawn = draw_pairs(pairs, n, seed=seed)
+    try:
+        key = write_pairs(drawn, out)
+    except FileExistsError as error:
+        raise click.ClickException(str(error)) from error
+    strata = drawn["stratum"].value_counts().to_dict()
+    if as_json:
+        print_json({"pairs": len(drawn), "population": len(pairs), "strata": strata, "key": str(key), "rule": RULE})
+    else:
+        click.echo(f"{counted(len(drawn), 'pair')} of {len(pairs):,} written to {out}")
+        say(f"{key} tells how they were drawn. Label without reading it, and keep it beside the pairs")
+    return 0
+
+
+def score(home: Path | None, file: Path, *, as_json: bool) -> int:
+    """Exit code 0, or 1 when a row was rejected or none is labelled."""
+    try:
+        with read_transaction(opened(home).engine) as connection:
+            result = score_pairs(connection, file)
+    except (ValueError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    name_rejected(result.rejected)
+    rates = result.rates
+    figures = {name: getattr(rates, name) for name in MEASURES}
+    if as_json:
+        document = {
+            "rule": RULE,
+            "labelled": result.labelled,
+            "unlabelled": result.unlabelled,
+            "unclear": rates.unclear,
+            **{name: asdict(figure) for name, figure in figures.items()},
+            "errors": asdict(rates.of_errors),
+            "rejected": [asdict(one) for one in result.rejected],
+        }
+        print_json(document)
+    else:
+        waiting = f"{result.unlabelled:,} without a label, {rates.unclear:,} unclear"
+        click.echo(f"{RULE} on {counted(result.labelled, 'labelled pair')} ({waiting})")
+        for name, figure in figures.items():
+            click.echo(f"{name.replace('_', ' ')}: {_in_words(figure)}: {MEASURES[name]}")
+    return 1 if result.rejected or not result.labelled else 0
+
+
+def _in_words(figure: Figure) -> str:
+    if figure.value is None:
+        return f"n/a ({figure.reason})"
+    bounds = "no interval" if figure.low is None else f"{half_up(figure.low, 3)} to {half_up(figure.high, 3)}"
+    return f"{half_up(figure.value, 3)} ({bounds}, n = {figure.n})"

@@ -1,0 +1,196 @@
+"""How well a rule matches errors and findings, on pairs that people labelled, and how far figures move for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracejury.judging.agreement.errors import COUNTS, KEYS, LEFT_OUT, NOT_MATCHED, Rate, rate_reason
+from tracejury.judging.agreement.figure import Figure, Reason
+from tracejury.judging.agreement.intervals import SEED, Floats, divide, share_bounds
+from tracejury.judging.agreement.prevalence import Calibration, corrected_rate, rogan_gladen
+
+ANSWERS: Final = ("yes", "no", "unclear")
+"""Whether an error and a finding describe one error."""
+PAIRS: Final = ("trace_id", "cell_key", "label_id", "finding_id", "proposed", "same_error", "inclusion")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleRates:
+    """What a rule reached on labelled pairs; `rule` names its version.
+
+    `precision`: of proposed pairs, those that are the same error; `recall`: of pairs that are the same error, those
+    proposed; `recall_one_to_one` leaves out pairs whose error or finding a right proposal has. `of_errors` counts
+    errors with all their pairs labelled: described by the judge or not, caught or not.
+    """
+
+    precision: Figure
+    recall: Figure
+    recall_one_to_one: Figure
+    of_errors: Calibration
+    unclear: int
+
+
+def rule_rates(pairs: pd.DataFrame, sizes: Mapping[tuple[int, str], int]) -> RuleRates:
+    """Compute what a rule reached on labelled pairs, one row each.
+
+    `pairs`: trace_id, cell_key, label_id, finding_id, proposed (boolean), same_error (yes, no or unclear), inclusion
+    (the probability with which the pair was drawn, above 0 and up to 1). `sizes`: how many pairs each error has in each
+    cell, by (cell_key, label_id). Pairs are weighted by 1 / inclusion (Hajek); intervals are Wilson's with the
+    effective number of pairs by trace (`share_bounds`), at most Kish's number of weighted pairs. Unclear pairs are
+    counted and left out. n counts pairs.
+    """
+    clear = pairs[pairs["same_error"] != "unclear"]
+    same, proposed = (clear["same_error"] == "yes").to_numpy(), clear["proposed"].to_numpy(dtype=bool)
+    open_to_it = same & (proposed | ~_is_taken(clear, same & proposed))
+    return RuleRates(
+        precision=_share(clear, same & proposed, proposed, "no positive predicted"),
+        recall=_share(clear, same & proposed, same, "no positives"),
+        recall_one_to_one=_share(clear, same & proposed, open_to_it, "no positives"),
+        of_errors=_of_errors(pairs, sizes),
+        unclear=len(pairs) - len(clear),
+    )
+
+
+def _is_taken(rows: pd.DataFrame, right: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which rows have an error or a finding that a right proposal of the same cell has."""
+    taken = np.zeros(len(rows), dtype=bool)
+    for name in ("label_id", "finding_id"):
+        keys = pd.MultiIndex.from_frame(rows[["cell_key", name]])
+        taken |= keys.isin(keys[right])
+    return taken
+
+
+def _share(rows: pd.DataFrame, hit: NDArray[np.bool_], unit: NDArray[np.bool_], reason: Reason) -> Figure:
+    part = rows.assign(hit=hit)[unit]
+    if part.empty:
+        return Figure(value=None, n=0, reason=reason)
+    weights = 1 / part["inclusion"].to_numpy(dtype=np.float64)
+    weights *= weights.sum() / (weights**2).sum()  # they add up to Kish's number
+    sums = pd.DataFrame({"hits": weights * part["hit"].to_numpy(), "units": weights}).groupby(
+        part["trace_id"].to_numpy()
+    )
+    hits, units = (sums[name].sum().to_numpy() for name in ("hits", "units"))
+    low, high = share_bounds(hits, units)
+    return Figure(value=float(hits.sum() / units.sum()), n=len(part), low=_known(low), high=_known(high))
+
+
+def _known(bound: Floats) -> float | None:
+    return None if np.isnan(bound) else float(bound)
+
+
+def _of_errors(pairs: pd.DataFrame, sizes: Mapping[tuple[int, str], int]) -> Calibration:
+    """Errors of cells whose pairs are all labelled; one with unclear pairs and no same one is left out."""
+    counts = dict.fromkeys(("tp", "fp", "fn", "tn"), 0)
+    for key, rows in pairs.groupby(["cell_key", "label_id"]):
+        answers = set(rows["same_error"])
+        if len(rows) != sizes.get(cast("tuple[int, str]", key)) or ("yes" not in answers and "unclear" in answers):
+            continue
+        is_caught = bool(rows["proposed"].any())
+        counts[("tp" if is_caught else "fn") if "yes" in answers else ("fp" if is_caught else "tn")] += 1
+    return Calibration(**counts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a version of the rule reached on traces that it was not made on: its errors, described and caught or not.
+
+    `calibration` holds effective counts: those of errors, divided by what clustering by trace costs.
+    """
+
+    rule: str
+    calibration: Calibration
+
+
+MEASURED: Final = Measured(rule="2", calibration=Calibration(tp=40, fn=24, fp=6, tn=67))
+"""Of the rule that ships: it caught 58 of 93 described errors (64 effective) and 6 of 73 others; see the researchers'
+help."""
+
+SENSITIVITY: Final = ("recall", "precision", "f1")
+_ENDS: Final = ("", "_corrected", "_lowest", "_highest")
+PLAIN: Final = tuple(f"{name}{end}" for name in SENSITIVITY for end in _ENDS if (name, end) != ("recall", "_corrected"))
+"""Figures of `match_sensitivity` without bounds."""
+
+
+def sensitivity_columns() -> dict[str, str]:
+    """Columns and types of `match_sensitivity`."""
+    figures = dict.fromkeys((f"{name}{end}" for name in SENSITIVITY for end in _ENDS), "float64")
+    bounds = dict.fromkeys(("recall_corrected_low", "recall_corrected_high"), "float64")
+    keys = {name: kind for name, kind in KEYS.items() if name != "kind"}
+    counts = dict.fromkeys(("n", "positives", *COUNTS, *LEFT_OUT), "int64")
+    return {**keys, **counts, **figures, **bounds, "reason": "object"}
+
+
+def match_sensitivity(
+    error_rates: pd.DataFrame, confirmed: set[str], measured: Measured = MEASURED, *, draws: int, seed: int = SEED
+) -> pd.DataFrame:
+    """Recall, precision and F1 of caught errors as they would be without the mistakes of the matching rule.
+
+    `error_rates`: `errors.error_table`; `confirmed`: judge models some of whose matches are people's, to which the
+    rule's mistakes do not apply. `_corrected`: the rates of caught among relevant and among other errors, each
+    corrected by Rogan and Gladen 1978 for how often the rule catches an error that the judge described (sensitivity)
+    and leaves one that it did not (1 - false matches). `_lowest`: for false matches alone, `_highest`: for missed
+    matches alone; of precision the lower and the higher of the two. The interval of the corrected recall draws both
+    samples (`prevalence.corrected_rate`); none with `draws=0`. NaN where the rate itself is (`why_undefined`), and of
+    confirmed matches.
+    """
+    rows = error_rates[error_rates["kind"] == "caught"].to_dict("records")
+    table = pd.DataFrame([_sensitivity_row(row, confirmed, measured.calibration, draws, seed) for row in rows])
+    columns = sensitivity_columns()
+    table = table.reindex(columns=list(columns)).astype(columns)
+    return table.assign(reason=table["reason"].where(table["reason"].notna(), None))
+
+
+CONFIRMED: Final = "matches were confirmed by people, and the rule's mistakes do not apply"
+
+
+def why_undefined(row: Mapping[Any, Any], name: str) -> str:
+    """Return why a figure of a row of `match_sensitivity` is undefined."""
+    metric = cast("Rate", name.partition("_")[0])
+    if pd.isna(row[metric]):
+        if not any(row[count] for count in COUNTS) and row["not_matched"]:
+            return NOT_MATCHED
+        return rate_reason(metric, *(int(row[count]) for count in COUNTS)) or "no negatives"
+    return str(row["reason"] or "no positive predicted")
+
+
+def _sensitivity_row(
+    row: Mapping[Any, Any], confirmed: set[str], rule: Calibration, draws: int, seed: int
+) -> dict[str, Any]:
+    told = {name: row[name] for name in sensitivity_columns() if name in row}
+    if row["judge_model"] in confirmed:
+        return {**told, "reason": CONFIRMED}
+    sensitivity, specificity = rule.tp / (rule.tp + rule.fn), rule.tn / (rule.tn + rule.fp)
+    figures = {
+        **_rates(row, "_corrected", sensitivity, specificity),
+        **_rates(row, "_lowest", 1.0, specificity),
+        **_rates(row, "_highest", sensitivity, 1.0),
+    }
+    ends = ("precision_lowest", "precision_highest")
+    ordered = dict(zip(ends, np.sort([figures[end] for end in ends]).tolist(), strict=True))
+    bounds = _bounds(row, rule, seed) if draws and row["positives"] else {}
+    return {**told, **figures, **ordered, **bounds}
+
+
+def _rates(row: Mapping[Any, Any], end: str, sensitivity: float, specificity: float) -> dict[str, float]:
+    """Recall, precision and F1 of corrected counts; NaN where they are undefined, or the uncorrected ones are."""
+    powers = np.array(sensitivity), np.array(specificity)
+    relevant, others = row["tp"] + row["fn"], row["fp"] + row["tn"]
+    recall = float(rogan_gladen(divide(row["tp"], relevant), *powers))
+    caught = relevant * recall
+    false = others * float(rogan_gladen(divide(row["fp"], others), *powers)) if others else 0.0
+    precision = float(divide(caught, caught + false))
+    values = {
+        "recall": recall, "precision": precision, "f1": float(divide(2 * precision * recall, precision + recall))
+    }  # fmt: skip
+    return {f"{name}{end}": np.nan if np.isnan(row[name]) else value for name, value in values.items()}
+
+
+def _bounds(row: Mapping[Any, Any], rule: Calibration, seed: int) -> dict[str, float | None]:
+    figure = corrected_rate(int(row["tp"]), int(row["tp"] + row["fn"]), rule, seed=seed)
+    return {"recall_corrected_low": figure.low, "recall_corrected_high": figure.high}

@@ -1,0 +1,123 @@
+"""What a rule reaches on labelled pairs, and figures without its mistakes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tracejury.judging.agreement.errors import error_table
+from tracejury.judging.agreement.match_rates import MEASURED, Measured, match_sensitivity, rule_rates, why_undefined
+from tracejury.judging.agreement.prevalence import Calibration
+from tracejury.judging.matching.rule import RULE_VERSION
+
+COLUMNS = ["trace_id", "cell_key", "label_id", "finding_id", "proposed", "same_error", "inclusion"]
+
+
+def pairs(*rows: tuple[object, ...]) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=COLUMNS)
+
+
+def test_pairs_weigh_by_the_inverse_of_their_inclusion() -> None:
+    table = pairs(
+        ("t1", 1, "a", 1, True, "yes", 1.0),
+        ("t1", 1, "b", 2, True, "no", 0.5),
+        ("t2", 2, "c", 3, False, "yes", 0.25),
+        ("t2", 2, "d", 4, True, "unclear", 1.0),
+    )
+    rates = rule_rates(table, {})
+    assert rates.precision.value == pytest.approx(1 / (1 + 2))
+    assert rates.recall.value == pytest.approx(1 / (1 + 4))
+    assert (rates.precision.n, rates.recall.n, rates.unclear) == (2, 2, 1)
+    assert rates.precision.low is None  # of one trace nobody knows how it varies
+
+
+def test_a_pair_whose_error_a_right_proposal_has_is_no_miss_one_to_one() -> None:
+    table = pairs(
+        ("t1", 1, "a", 1, True, "yes", 1.0),
+        ("t1", 1, "a", 2, False, "yes", 1.0),
+        ("t2", 2, "a", 3, False, "yes", 1.0),
+        ("t3", 3, "z", 4, True, "no", 1.0),
+        ("t3", 3, "z", 5, False, "yes", 1.0),
+    )
+    rates = rule_rates(table, {})
+    assert rates.recall.value == pytest.approx(1 / 4)
+    assert rates.recall_one_to_one.value == pytest.approx(1 / 3)  # another cell, and a wrong proposal, excuse nothing
+
+
+def test_errors_count_where_all_their_pairs_are_labelled() -> None:
+    table = pairs(
+        ("t1", 1, "a", 1, True, "no", 1.0), ("t1", 1, "a", 2, False, "yes", 1.0),
+        ("t1", 1, "b", 1, False, "unclear", 1.0), ("t1", 1, "b", 2, False, "no", 1.0),
+        ("t1", 1, "c", 1, False, "no", 1.0),
+        ("t2", 2, "a", 3, False, "no", 1.0),
+    )  # fmt: skip
+    sizes = {(1, "a"): 2, (1, "b"): 2, (1, "c"): 2, (2, "a"): 1}
+    assert rule_rates(table, sizes).of_errors == Calibration(tp=1, fp=0, fn=0, tn=1)
+
+
+def test_without_proposals_or_same_errors_there_is_a_reason() -> None:
+    rates = rule_rates(pairs(("t1", 1, "a", 1, False, "no", 1.0)), {})
+    assert (rates.precision.reason, rates.recall.reason) == ("no positive predicted", "no positives")
+
+
+def caught(*flags: tuple[bool, bool]) -> pd.DataFrame:
+    """Rates of a judge by (relevant, caught) of each error."""
+    rows = [
+        {
+            "trace_id": f"t{n // 4}", "error_id": f"e{n}", "impact": "high", "judge_model": "m", "dimension": "TC",
+            "relevant": relevant, "caught": hit, "localized": False,
+        }
+        for n, (relevant, hit) in enumerate(flags)
+    ]  # fmt: skip
+    return error_table(pd.DataFrame(rows), draws=0)
+
+
+RULE = Measured(rule="x", calibration=Calibration(tp=8, fn=2, fp=1, tn=9))
+RATES = caught(*[(True, True)] * 5, *[(True, False)] * 5, *[(False, True)] * 2, *[(False, False)] * 8)
+
+
+def all_impacts(table: pd.DataFrame) -> pd.Series:
+    return table[table["impact"] == "all"].iloc[0]
+
+
+def test_rates_are_corrected_as_rogan_and_gladen_do() -> None:
+    row = all_impacts(match_sensitivity(RATES, set(), RULE, draws=1))
+    recall, false = (0.5 - 0.1) / 0.7, (0.2 - 0.1) / 0.7
+    assert row["recall"] == pytest.approx(0.5)
+    assert row["recall_corrected"] == pytest.approx(recall)
+    assert row["recall_lowest"] == pytest.approx((0.5 - 0.1) / 0.9)
+    assert row["recall_highest"] == pytest.approx(0.5 / 0.8)
+    assert row["precision_corrected"] == pytest.approx(recall / (recall + false))
+    assert row["recall_corrected_low"] < recall < row["recall_corrected_high"]
+    assert row["precision_lowest"] <= row["precision_corrected"] <= row["precision_highest"]
+    assert row["reason"] is None
+
+
+def test_a_rule_without_mistakes_moves_nothing() -> None:
+    exact = Measured(rule="x", calibration=Calibration(tp=10, fn=0, fp=0, tn=10))
+    row = all_impacts(match_sensitivity(RATES, set(), exact, draws=0))
+    for name in ("recall", "precision", "f1"):
+        assert row[[f"{name}_corrected", f"{name}_lowest", f"{name}_highest"]].tolist() == pytest.approx(
+            [row[name]] * 3
+        )
+    assert np.isnan(row["recall_corrected_low"])
+
+
+def test_what_people_confirmed_and_what_is_empty_say_why() -> None:
+    row = all_impacts(match_sensitivity(RATES, {"m"}, RULE, draws=1))
+    assert np.isnan(row["recall_corrected"])
+    assert "confirmed by people" in why_undefined(row, "recall_corrected")
+    empty = all_impacts(match_sensitivity(caught((False, False)), set(), RULE, draws=1))
+    assert why_undefined(empty, "recall_corrected") == "no positives"
+    assert why_undefined(empty, "precision") == "no positive predicted"
+
+
+def test_a_judge_of_every_error_has_a_recall_and_no_precision() -> None:
+    rates = caught(*[(True, True)] * 5, *[(True, False)] * 5)
+    general = all_impacts(match_sensitivity(rates.assign(precision=np.nan, f1=np.nan), set(), RULE, draws=1))
+    assert general["recall_corrected"] == pytest.approx(0.4 / 0.7)
+    assert np.isnan(general[["precision_corrected", "precision_lowest", "f1_highest"]].astype(float)).all()
+    assert why_undefined(general, "precision_corrected") == "no negatives"
+
+
+def test_the_measured_rule_is_the_one_that_ships() -> None:
+    assert MEASURED.rule == RULE_VERSION  # another version is another rule: measure it on labelled pairs
