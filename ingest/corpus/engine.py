@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import CancelledError, Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +15,8 @@ from tracejury.ingest.workers import process_context
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 WORKER_MEMORY = "1GB"
+ANSWER_SECONDS = 30
+"""How long a cluster may take to answer, and to have a worker."""
 TRIES = 3
 """Times that work is given out again when the workers that had it died, and nothing was finished meanwhile."""
 
@@ -48,6 +50,9 @@ class Workers:
                     yield future.result()
             except KilledWorker as error:
                 raise _died() from error
+            except CancelledError as error:
+                told = f"the Dask scheduler {self.scheduler or 'of this machine'} ended; what was finished is kept"
+                raise IngestError(told, remedy="start it and run the same command again") from error
 
     @contextmanager
     def _dask_executor(self) -> Iterator[Executor]:
@@ -57,7 +62,7 @@ class Workers:
             told = f"--engine dask needs the package {error.name}"
             raise IngestError(told, remedy="install tracejury[corpus]") from error
         if self.scheduler is not None:
-            with Client(self.scheduler) as client:  # type: ignore[no-untyped-call]
+            with _client_of(self.scheduler) as client:
                 yield client.get_executor(pure=False)
             return
         options: dict[str, Any] = {"threads_per_worker": 1, "memory_limit": WORKER_MEMORY, "dashboard_address": None}
@@ -66,6 +71,27 @@ class Workers:
             Client(cluster) as client,  # type: ignore[no-untyped-call]
         ):
             yield client.get_executor(pure=False)
+
+
+@contextmanager
+def _client_of(scheduler: str) -> Iterator[Any]:
+    """A client of a cluster that has a worker. Raises `IngestError` where none answers within `ANSWER_SECONDS`."""
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, timeout=ANSWER_SECONDS)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        told = f"no Dask scheduler answers at {scheduler}: {error}"
+        raise IngestError(told, remedy="start `dask scheduler`; its address looks like tcp://HOST:8786") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=ANSWER_SECONDS)
+        except TimeoutError as error:
+            told = f"the Dask scheduler at {scheduler} has no worker"
+            raise IngestError(
+                told, remedy=f"start one where Tracejury is installed: dask worker {scheduler}"
+            ) from error
+        yield client
 
 
 def in_processes(

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +26,8 @@ from tracejury.ingest.store import load, read_transaction, trace_ids
 from tracejury.ingest.trace import Trace
 from tracejury.judging.store import open_workspace
 
-SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "data" / "samples"
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -70,6 +76,51 @@ def build_or_die_once(job: PartitionJob) -> Record:
 def _flushed_and_killed(writer: PartitionWriter, **_: int) -> None:
     writer._flush()
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def slow_partition(job: PartitionJob) -> Record:
+    """As `build_partition`, after a minute."""
+    time.sleep(60)
+    return build_partition(job)
+
+
+class Cluster:
+    """A Dask scheduler on this machine, and workers that its nannies start again when they are killed."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._folder = folder
+        file = folder / "scheduler.json"
+        self._scheduler = self._started("scheduler", "--port", "0", "--scheduler-file", str(file))
+        self._workers: list[subprocess.Popen[bytes]] = []
+        until = time.monotonic() + 60
+        while not (file.exists() and file.read_bytes().endswith(b"}")):
+            assert time.monotonic() < until, (folder / "scheduler.log").read_text(encoding="utf-8")
+            time.sleep(0.1)
+        self.address: str = orjson.loads(file.read_bytes())["address"]
+
+    def _started(self, program: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{program}", *options]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / ".package"), str(ROOT)])}
+        with (self._folder / f"{program}.log").open("ab") as log:
+            command += ["--host", "127.0.0.1", "--no-dashboard"]
+            return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
+
+    def add_workers(self, count: int) -> None:
+        """Start workers of one thread each."""
+        for _ in range(count):
+            self._workers.append(self._started("worker", self.address, "--nthreads", "1"))
+
+    def end_soon(self, *, seconds: float) -> None:
+        """Kill the scheduler after a while."""
+        threading.Timer(seconds, self._scheduler.kill).start()
+
+    def end(self) -> None:
+        """Kill every process, the workers that nannies started too."""
+        for process in (*self._workers, self._scheduler):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def otlp_file(file: Path, *numbers: int, spans: slice = slice(None)) -> Path:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fsspec
 import pytest
 from tests.ingest.corpora import (
     SAMPLES,
+    Cluster,
     build_or_die_once,
     held_by_corpus,
     held_by_workspace,
     otlp_file,
+    slow_partition,
     workspace_traces,
 )
 
 from tracejury.ingest.corpus import build as building
-from tracejury.ingest.corpus import sources
+from tracejury.ingest.corpus import engine, sources
 from tracejury.ingest.corpus.build import build
 from tracejury.ingest.corpus.engine import Workers
 from tracejury.ingest.corpus.layout import open_corpus
@@ -131,6 +133,46 @@ def test_a_worker_killed_with_files_half_written_changes_nothing(
         open_corpus(str(url)).path(f) for r in open_corpus(str(url)).records() for fs in r.files.values() for f in fs
     }
     assert {str(file) for file in url.rglob("*.parquet")} == named
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """A Dask scheduler and two workers, each a process of its own, as a team runs them."""
+    pytest.importorskip("distributed", reason="the extra `corpus` is not installed")
+    running = Cluster(tmp_path / "cluster")
+    yield running
+    running.end()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_partitions")
+def test_a_cluster_builds_the_same_and_whatever_ends_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
+) -> None:
+    folder = tmp_path / "files"
+    for number in range(4):
+        otlp_file(folder / f"{number}.jsonl", number, number + 10)
+    build([str(folder)], str(tmp_path / "whole"))
+    monkeypatch.setattr(engine, "ANSWER_SECONDS", 2)
+    on_cluster = Workers(engine="dask", scheduler=cluster.address)
+    with pytest.raises(IngestError, match=r"has no worker") as error:
+        build([str(folder)], str(tmp_path / "killed"), workers=on_cluster)
+    assert f"dask worker {cluster.address}" in error.value.remedy
+    monkeypatch.setattr(engine, "ANSWER_SECONDS", 60)
+    cluster.add_workers(2)
+    monkeypatch.setattr(building, "build_partition", build_or_die_once)
+    build([str(folder)], str(tmp_path / "killed"), workers=on_cluster)
+    assert (tmp_path / "killed.died").exists()
+    assert held_by_corpus(tmp_path / "killed") == held_by_corpus(tmp_path / "whole")
+    monkeypatch.setattr(building, "build_partition", slow_partition)
+    cluster.end_soon(seconds=1)
+    with pytest.raises(IngestError, match=r"ended; what was finished is kept"):
+        build([str(folder)], str(tmp_path / "ended"), workers=on_cluster)
+    monkeypatch.setattr(engine, "ANSWER_SECONDS", 1)
+    for address in (cluster.address, "nonsense"):
+        with pytest.raises(IngestError, match=rf"no Dask scheduler answers at {address}") as error:
+            build([str(folder)], str(tmp_path / "none"), workers=Workers(engine="dask", scheduler=address))
+        assert "dask scheduler" in error.value.remedy
 
 
 BUILD_CUT_OFF = """
