@@ -6,8 +6,9 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import IO, cast
 
@@ -27,6 +28,23 @@ DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError
 """What unpacking damaged bytes raises."""
 
 _ZIP_ZSTD = 93
+_own_limit: ContextVar[int | None] = ContextVar("own_limit", default=None)
+
+
+@contextmanager
+def at_most(size: int) -> Iterator[None]:
+    """Within, an input of more than `size` bytes, unpacked, is refused: where memory is scarcer than MAX_BYTES."""
+    token = _own_limit.set(size)
+    try:
+        yield
+    finally:
+        _own_limit.reset(token)
+
+
+def most_bytes() -> int:
+    """The most bytes that one input may have here, unpacked."""
+    limit = _own_limit.get()
+    return MAX_BYTES if limit is None else min(limit, MAX_BYTES)
 
 
 def read_bounded(opened: Callable[[], AbstractContextManager[IO[bytes]]], packed: int) -> bytes:
@@ -52,7 +70,7 @@ def read_bounded(opened: Callable[[], AbstractContextManager[IO[bytes]]], packed
 
 
 def _check(size: int, packed: int) -> None:
-    if size > MAX_BYTES:
+    if size > most_bytes():
         raise too_large(size)
     if size > RATIO_FREE_BYTES and size > MAX_RATIO * max(packed, 1):
         raise _bomb()
@@ -130,5 +148,6 @@ def _read_zstd_member(data: bytes, member: zipfile.ZipInfo) -> bytes:
 def too_large(size: int) -> IngestError:
     """The refusal of an input of `size` bytes or more."""
     return IngestError(
-        f"larger than {MAX_BYTES / 1024**3:g} GiB unpacked ({size:,} bytes seen)", remedy="split it into smaller files"
+        f"larger than {most_bytes() // 1024**2:,} MiB unpacked ({size:,} bytes seen)",
+        remedy="split it into smaller files",
     )

@@ -20,9 +20,9 @@ from typing import IO, Protocol, cast
 
 from tracejury.ingest.bounded import (
     DAMAGE,
-    MAX_BYTES,
     Allowance,
     count_member,
+    most_bytes,
     read_bounded,
     read_member,
     read_zstd,
@@ -480,7 +480,7 @@ def _file(name: str) -> Entry:
             if not os.path.isfile(name):
                 raise IngestError("not a regular file", remedy="leave it out")
             size = os.path.getsize(name)
-            if size > MAX_BYTES:
+            if size > most_bytes():
                 raise too_large(size)
             with open(name, "rb") as file:
                 return file.read()

@@ -102,9 +102,11 @@ class Corpus:
     def settings(self) -> dict[str, Json]:
         """What the corpus was built with. Raises `IngestError` where there is no corpus, or one of another version."""
         path = self.path("corpus.json")
-        if not self.fs.exists(path):
+        with reached(self.url):
+            body = self.fs.cat_file(path) if self.fs.exists(path) else None
+        if body is None:
             raise IngestError(f"there is no corpus at {self.url}", remedy="tracejury corpus build SOURCE --out URL")
-        document = orjson.loads(self.fs.cat_file(path))
+        document = orjson.loads(body)
         if document.get("name") != _NAME or document.get("version") != VERSION:
             told = f"{self.url} holds a corpus of version {document.get('version')!r}; this program reads {VERSION}"
             raise IngestError(told, remedy="build it again at another address")
@@ -113,8 +115,9 @@ class Corpus:
 
     def keep_settings(self, settings: Mapping[str, Json]) -> None:
         """Write what the corpus is built with, once. Raises `IngestError` where it was built otherwise."""
-        if not self.fs.exists(self.path("corpus.json")):
-            self._write_json("corpus.json", {"name": _NAME, "version": VERSION, "settings": dict(settings)})
+        with reached(self.url):
+            if not self.fs.exists(self.path("corpus.json")):
+                self._write_json("corpus.json", {"name": _NAME, "version": VERSION, "settings": dict(settings)})
         known = self.settings()
         if known != dict(settings):
             told = f"{self.url} was built with {known!r}, not with {dict(settings)!r}"
@@ -189,6 +192,19 @@ def file_system(url: str) -> tuple[AbstractFileSystem, str]:
         remedy = "install tracejury[corpus], and for s3:// s3fs, for gs:// gcsfs"
         raise IngestError(f"{url} cannot be opened: {error}", remedy=remedy) from error
     return fs, str(path)
+
+
+@contextmanager
+def reached(url: str) -> Iterator[None]:
+    """Raise as `IngestError` what the file store at an address raises: each kind of store has errors of its own."""
+    if "://" not in url:
+        yield
+        return
+    try:
+        yield
+    except Exception as error:
+        told = f"{url} cannot be reached: {str(error) or type(error).__name__}"
+        raise IngestError(told, remedy="check the address, your rights and the network") from error
 
 
 def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> None:

@@ -11,7 +11,8 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
-from tracejury.ingest.corpus.layout import file_system
+from tracejury.ingest.bounded import at_most
+from tracejury.ingest.corpus.layout import file_system, reached
 from tracejury.ingest.long_file import LONG_BYTES
 from tracejury.ingest.readers import is_read_by_lines, read_bytes, read_files, unit_names, units
 from tracejury.ingest.sniff import rejected
@@ -50,7 +51,8 @@ def units_of(source: str) -> Iterator[Unit]:
         yield from (tuple(map(_local, names)) for names in units(source))
         return
     fs, path = file_system(source)
-    names = sorted(fs.glob(path)) if any(sign in path for sign in "*?[") else sorted(fs.find(path))
+    with reached(source):
+        names = sorted(fs.glob(path)) if any(sign in path for sign in "*?[") else sorted(fs.find(path))
     if not names:
         raise IngestError(f"nothing is at {source!r}", remedy="check the address and your rights")
     known = {str(fs.unstrip_protocol(name)): name for name in names}
@@ -106,14 +108,16 @@ def is_changed(unit: Unit) -> bool:
 def read_unit(unit: Unit, *, format: str | None, most_bytes: int) -> Iterator[Item]:
     """Give every trace of a unit, as a workspace reads the same files.
 
-    A file of more than `most_bytes` that its format cannot read line by line is rejected: it would be held whole.
+    A file of more than `most_bytes` that its format cannot read line by line is rejected: it would be held whole. So
+    is what unpacks to more.
     """
     with _at_hand(unit) as (names, named):
         large = [name for name in names if _is_too_large(name, most_bytes)]
         if large:
             yield from (named(rejected(name, _too_large(most_bytes))) for name in large)
             return
-        yield from map(named, read_files(names, format=format))
+        with at_most(most_bytes):
+            yield from map(named, read_files(names, format=format))
 
 
 def read_again(unit: Unit, *, format: str | None, most_bytes: int) -> Iterator[Item]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, Select, and_, bindparam, not_, or_, select
+from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, not_, or_, select
 
 from tracejury.ingest.pack import DETAILS
 from tracejury.ingest.store import schema
@@ -16,7 +16,9 @@ from tracejury.ingest.texts import decompress, reference, restore
 from tracejury.ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outcome, Source, Span, ToolCall, Trace
 
 _KEYS_A_QUERY = 5000
-_KEY = bindparam("key")  # statements are made once: to make them anew takes a quarter of the time of a look-up
+_KEY: BindParameter[int] = bindparam(
+    "key"
+)  # statements are made once: to make them anew takes a quarter of the time of a look-up
 _TRACE = select(schema.trace).where(schema.trace.c.trace_id == bindparam("trace_id"))
 _SPANS = select(schema.span).where(schema.span.c.trace_key == _KEY).order_by(schema.span.c.seq)
 _DETAILS = (

@@ -14,6 +14,7 @@ from tracejury.judging.checks import MODEL, checks_version, judge_offline
 from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.records import DIMENSIONS, Call, Dimension, Failure, Verdict
 from tracejury.judging.runs.verdicts import (
+    JUDGES,
     JudgeVersion,
     add_cells,
     add_run,
@@ -119,7 +120,7 @@ def _done(connection: Connection, versions: dict[str, JudgeVersion]) -> set[tupl
 
 
 def _new_run(engine: Engine, versions: dict[str, JudgeVersion], author: str) -> int:
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, JUDGES) as connection:
         for judge in versions.values():
             ensure_judge_version(connection, judge)
         spec: dict[str, Json] = {"model": MODEL, "judges": [*versions], "runs": 1, "mode": "checks"}

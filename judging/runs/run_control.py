@@ -16,7 +16,7 @@ from tracejury.judging.records import FAILED_STATES
 from tracejury.judging.runs.run_owner import is_alive
 from tracejury.judging.runs.run_spec import RunSpec, RunStatus
 from tracejury.judging.runs.run_store import check_free, unanswered
-from tracejury.judging.runs.verdicts import JudgeVersion, add_cells, add_run, ensure_judge_version, subject_of
+from tracejury.judging.runs.verdicts import JUDGES, JudgeVersion, add_cells, add_run, ensure_judge_version, subject_of
 from tracejury.judging.store import tables
 
 _cell, _reply, _run, _request = tables.cell, tables.reply, tables.run, tables.request
@@ -52,7 +52,7 @@ def plan_run(
         (key, model): judge_version(rubrics[key], model, spec, agents) for key in spec.rubrics for model in spec.models
     }
     title = name or f"{', '.join(spec.rubrics)} by {', '.join(spec.models)}"
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, JUDGES) as connection:
         run_key = add_run(connection, name=title, spec=spec.to_json(), author=author, budget_usd=spec.budget_usd)
         for version in versions.values():
             ensure_judge_version(connection, version)

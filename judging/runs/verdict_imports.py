@@ -12,13 +12,14 @@ import orjson
 from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from tracejury.ingest.store import load, read_transaction, schema, write_transaction
+from tracejury.ingest.store import TRACES, load, read_transaction, schema, write_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.judges.citations import resolve_citations
 from tracejury.judging.judges.evidence import place_evidence
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.records import Failure, Finding, Verdict
 from tracejury.judging.runs.verdicts import (
+    JUDGES,
     JudgeVersion,
     add_cells,
     add_run,
@@ -53,7 +54,8 @@ def import_outcomes(
             counts["findings"] += 1
             counts["citations"] += len(finding.citations)
             counts["unresolved_citations"] += sum(c.span_id is None for c in finding.citations)
-    with write_transaction(engine) as connection:
+    # no trace comes meanwhile: a citation would wait for one that is there
+    with write_transaction(engine, JUDGES, TRACES) as connection:
         versions = {
             rubric: ensure_judge_version(
                 connection, JudgeVersion(rubric=rubric, model=model, rubric_version="", mode=mode)

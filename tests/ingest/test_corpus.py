@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fsspec
+import orjson
 import pytest
+from tests.benchmarks.bench_corpus import write
 from tests.ingest.corpora import (
     SAMPLES,
     Cluster,
@@ -26,7 +28,7 @@ from tracejury.ingest.corpus import engine, sources
 from tracejury.ingest.corpus.build import build
 from tracejury.ingest.corpus.engine import Workers
 from tracejury.ingest.corpus.layout import open_corpus
-from tracejury.ingest.corpus.partition import Reading
+from tracejury.ingest.corpus.partition import HELD_BYTES, Reading
 from tracejury.ingest.corpus.reading import parts_of, read_trace, traces_of
 from tracejury.ingest.trace import IngestError
 
@@ -209,6 +211,58 @@ def test_sources_and_corpus_may_stand_in_a_file_store(tmp_path: Path) -> None:
     traces = open_corpus("memory://out").dataset("traces").to_table(columns=["file"])["file"].to_pylist()
     assert sorted(traces) == ["memory:///in/a.jsonl", "memory:///in/a.jsonl", "memory:///in/b.jsonl"]
     assert build(["memory://in"], "memory://out").partitions == 0
+
+
+class StoreDownError(Exception):
+    """What the library of a file store raises: of no kind that is known here."""
+
+
+@pytest.mark.parametrize("what", ["source", "corpus"])
+def test_a_file_store_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreDownError("no connection")
+
+    for name in ("find", "exists"):
+        monkeypatch.setattr(type(fsspec.filesystem("memory")), name, fail)
+    places = [str(otlp_file(tmp_path / "a.jsonl", 1)), str(tmp_path / "out")]
+    places[what == "corpus"] = "memory://somewhere"
+    with pytest.raises(IngestError, match=r"memory://somewhere cannot be reached: no connection") as error:
+        build([places[0]], places[1])
+    assert "network" in error.value.remedy
+
+
+MEASURED = """
+import sys
+from tracejury.ingest.corpus.build import build
+build([sys.argv[1]], sys.argv[2])
+with open("/proc/self/status") as file:
+    print(next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) // 1000)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak memory of a process is read from /proc")
+def test_a_worker_stays_below_a_gigabyte_however_large_a_file_is(tmp_path: Path) -> None:
+    """One document of almost HELD_BYTES is read; one of more, and one that unpacks to more, are rejected."""
+    folder = tmp_path / "files"
+    write(folder, 900)
+    lines = [line for file in sorted(folder.iterdir()) for line in file.read_bytes().splitlines()]
+    spans = [orjson.loads(line)["resourceSpans"][0] for line in lines]
+    body = orjson.dumps({"resourceSpans": spans})
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "almost.json").write_bytes(body)
+    assert 0.8 * HELD_BYTES < len(body) < HELD_BYTES
+    (tmp_path / "in" / "packed.json.gz").write_bytes(gzip.compress(body + b" " * HELD_BYTES, 1))
+    (tmp_path / "in" / "larger.json").write_bytes(body + b" " * HELD_BYTES)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(tmp_path / "in"), str(tmp_path / "corpus")],
+        check=True, capture_output=True, cwd=ROOT,
+    )  # fmt: skip
+    corpus = open_corpus(str(tmp_path / "corpus"))
+    assert corpus.dataset("traces").count_rows() == 900
+    refused = corpus.dataset("rejected").to_table().to_pylist()
+    assert sorted(Path(row["file"]).name for row in refused) == ["larger.json", "packed.json"]
+    assert int(done.stdout) < 1_000
 
 
 def test_one_corpus_is_built_with_one_set_of_options(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
@@ -17,14 +18,16 @@ from tests.judging.grid import Counting, planned
 from tracejury.app.cli import main
 from tracejury.ingest.batch import store
 from tracejury.ingest.check import check_store
-from tracejury.ingest.store import load, read_transaction, search
+from tracejury.ingest.store import load, read_transaction, search, write_transaction
 from tracejury.ingest.trace import Source, SpanDraft
 from tracejury.ingest.tree import assemble
-from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels
+from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels, labels_of
 from tracejury.judging.labels.ops import Op
+from tracejury.judging.records import DIMENSIONS, Call, Dimension, Verdict
 from tracejury.judging.runs.offline import judge_all
 from tracejury.judging.runs.run_owner import RunHeldError, RunTakenError
 from tracejury.judging.runs.run_store import RunStore
+from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, open_workspace, tables
 
 
@@ -96,6 +99,33 @@ def test_writers_at_once_apply_each_operation_once(opened: Workspace) -> None:
     with read_transaction(opened.engine) as connection:
         assert len(error_labels(connection)) == 48
         assert connection.scalar(select(func.count()).select_from(tables.op)) == 48
+
+
+def their_verdict(dimension: Dimension) -> Verdict:
+    call = Call(model="theirs", raw_reply=f"2 for {dimension}")
+    return Verdict(
+        rubric=dimension, trace_id=TRACE, state="scored", score=2, criteria="", rationale="so", findings=(), call=call
+    )
+
+
+def test_runs_and_imports_begin_while_an_annotator_writes(opened: Workspace, tmp_path: Path) -> None:
+    store(opened.engine, [small_trace()])
+    outcome = their_verdict("EE")
+
+    def work() -> tuple[int, int]:
+        imports = [import_outcomes(opened.engine, [outcome], model="theirs", author="ada")["new"] for _ in range(2)]
+        return sum(imports), judge_all(opened.engine)["cells"]
+
+    with ThreadPoolExecutor(1) as pool, write_transaction(opened.engine, labels_of(TRACE)):
+        assert pool.submit(work).result(timeout=60) == (1, 7)
+
+
+def test_imports_at_once_store_each_outcome_once(opened: Workspace) -> None:
+    store(opened.engine, [small_trace()])
+    outcomes = [their_verdict(name) for name in DIMENSIONS]
+    with ThreadPoolExecutor(6) as pool:
+        done = [pool.submit(import_outcomes, opened.engine, outcomes, model="theirs", author=f"p{n}") for n in range(6)]
+    assert sum(one.result()["new"] for one in done) == len(outcomes)
 
 
 def test_the_offline_judge_keeps_its_verdicts(opened: Workspace) -> None:
