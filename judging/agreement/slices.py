@@ -182,14 +182,17 @@ def slice_tests(
     `equal_means`; `p_holm` and `p_interaction_holm` over the judges of a by, kind and split. `reason`: why a p-value is
     missing.
     """
-    known = checked_slices(slices)
-    units: dict[str, pd.DataFrame] = {kind: _error_units(error_pairs, kind, missing) for kind in frames.KINDS}
+    known, pairs = checked_slices(slices), errors.checked_pairs(error_pairs)
+    units: dict[str, pd.DataFrame] = {kind: _error_units(pairs, kind, missing) for kind in frames.KINDS}
     units[SCORED] = _score_units(score_pairs, missing)
+    judges: dict[str, dict[tuple[str, ...], str]] = dict.fromkeys(frames.KINDS, _judges_of_errors(pairs))
+    judges[SCORED] = _judges_of_scores(score_pairs)
     rows = [
         {"by": by, "kind": kind, **row}
         for by in dict.fromkeys(known["by"])
         for kind, values in units.items()
-        for row in _test_rows(values, known[known["by"] == by], by_error=kind != SCORED, draws=draws, seed=seed)
+        if (placed := _placed(values, known[known["by"] == by], by_error=kind != SCORED)) is not None
+        for row in _test_rows(placed, judges[kind], draws, seed)
     ]
     columns = slice_test_columns()
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
@@ -213,9 +216,23 @@ def slice_test_columns() -> dict[str, str]:
     }
 
 
-def _error_units(error_pairs: pd.DataFrame, kind: str, missing: Missing) -> pd.DataFrame:
+_JUDGE: Final = ["judge_model", "dimension", "split"]
+
+
+def _judges_of_errors(pairs: pd.DataFrame) -> dict[tuple[str, ...], str]:
+    """The judges of checked pairs, each with the reason that holds where none of its errors is known."""
+    waiting = pairs["relevant"] & (pairs["state"] == "not_matched")
+    is_waiting = waiting.groupby([pairs[name] for name in _JUDGE], sort=True).any()
+    return {judge: errors.NOT_MATCHED if is_open else "no positives" for judge, is_open in is_waiting.items()}  # type: ignore[misc]
+
+
+def _judges_of_scores(score_pairs: pd.DataFrame) -> dict[tuple[str, ...], str]:
+    judges = scores.checked_scores(score_pairs)[_JUDGE].drop_duplicates().sort_values(_JUDGE)
+    return dict.fromkeys(judges.itertuples(index=False, name=None), "no units")
+
+
+def _error_units(pairs: pd.DataFrame, kind: str, missing: Missing) -> pd.DataFrame:
     """judge_model, dimension, split, trace_id, error_id, value: whether each error of a judge was caught."""
-    pairs = errors.checked_pairs(error_pairs)
     states = ["scored"] if missing == "drop" else ["scored", "failed"]
     pairs = pairs[pairs["relevant"] & pairs["state"].isin(states)]
     return pairs[["judge_model", "dimension", "split", "trace_id", "error_id"]].assign(
@@ -238,14 +255,18 @@ def _score_units(score_pairs: pd.DataFrame, missing: Missing) -> pd.DataFrame:
 
 
 def _test_rows(
-    units: pd.DataFrame, own: pd.DataFrame, *, by_error: bool, draws: int, seed: int
+    placed: pd.DataFrame, judges: dict[tuple[str, ...], str], draws: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    placed = _placed(units, own, by_error=by_error)
-    if placed is None:
-        return
-    keys = ["judge_model", "dimension", "split"]
-    for names, part in _beside_others(placed).groupby(keys, sort=True):
-        yield {**dict(zip(keys, names, strict=True)), **_tested(part, draws, seed)}
+    parts = dict(iter(_beside_others(placed).groupby(_JUDGE, sort=False)))
+    for names, why in judges.items():
+        part = parts.get(names)
+        tested = _untested(why) if part is None else _tested(part, draws, seed)
+        yield {**dict(zip(_JUDGE, names, strict=True)), **tested}
+
+
+def _untested(why: str) -> dict[str, Any]:
+    counts = dict.fromkeys(("slices", "left_out", "traces", "n", "n_interaction"), 0)
+    return {**counts, "p": np.nan, "p_interaction": np.nan, "reason": f"p, p_interaction: {why}"}
 
 
 def _beside_others(placed: pd.DataFrame) -> pd.DataFrame:

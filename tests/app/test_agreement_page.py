@@ -389,7 +389,7 @@ def test_each_estimate_of_a_slice_lists_as_many_rows_as_it_counts(shown: Workspa
     figures = estimate(Filters(reference="ada", judge_models=("checks",)), "errors_by_slice", "kind")
     recall = figures[(figures["kind"] == "caught") & (figures["metric"] == "recall")]
     assert set(recall["slice"]) <= set(card.columns)
-    assert set(card["judge × slice, p"]) == {"n/a: no other judge model", "n/a: no units"}
+    assert set(card["judge × slice, p"]) == {"n/a: no other judge model", "n/a: no positives"}
     place, dimension = next((n, name.split()[1]) for n, name in enumerate(card["judge"]) if name == "checks LC")
     known = recall[(recall["dimension"] == dimension) & (recall["n"] > 0)]
     for row in known.itertuples():

@@ -9,7 +9,7 @@ from tracejury.app.components.data_table import chosen_row
 from tracejury.app.components.figures import FEW_NOTE, aligned, cell_text, definition, greyed, with_labels
 from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
-from tracejury.app.views.agreement.cards import card
+from tracejury.app.views.agreement.cards import card, counts_of
 from tracejury.app.views.agreement.drilldowns import listed
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.reports.filters import Filters
@@ -26,7 +26,9 @@ _COUNTS = {
 def evidence_card(filters: Filters) -> None:
     table = split_labels(with_labels(estimate(filters, "table.evidence_overlap")))
     if table.empty:
-        st.caption("No error is caught under these filters, so that there is no evidence to compare.")
+        waits = counts_of(filters)["not_matched"] > 0
+        why = "No matches proposed yet" if waits else "No error is caught under these filters"
+        st.caption(f"{why}, so that there is no evidence to compare.")
         return
     values = table.rename(columns={"iou": "value", "iou_low": "low", "iou_high": "high"})
     cells = table[["label", *_COUNTS]].rename(columns={"label": "judge", **_COUNTS})

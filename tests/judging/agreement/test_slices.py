@@ -155,3 +155,13 @@ def test_why_a_test_is_missing() -> None:
     assert few["slices"].tolist() == [1, 1]
     assert few["left_out"].tolist() == [1, 1]
     assert few["reason"].str.startswith("p: fewer than two slices of 5 traces").all()
+
+
+def test_a_judge_of_whom_nothing_is_known_stands_there_with_its_reason() -> None:
+    waiting = pairs([(f"t{n:02}", True, None, "not_matched") for n in range(20)], "waits")
+    outside = pairs([(f"t{n:02}", False, False, "scored") for n in range(20)], "asks for none")
+    table = slice_tests(pd.concat([waiting, outside], ignore_index=True), NO_SCORES, sliced("agent", {**HALVES}))
+    reasons = table[table["kind"] == "caught"].set_index("judge_model")["reason"].to_dict()
+    assert reasons == {
+        "waits": "p, p_interaction: no matches proposed yet", "asks for none": "p, p_interaction: no positives",
+    }  # fmt: skip
