@@ -84,10 +84,17 @@ def _status(draft: SpanDraft) -> None:
 def _event(item: Json) -> dict[str, Json]:
     fields = Fields(item if isinstance(item, dict) else {"value": item})
     value = fields.take("value")
-    match = next((m for form in _NAMED if isinstance(value, str) and (m := form.fullmatch(value))), None)
-    held = inner_json(match["held"]) if match is not None else None
-    is_read = match is not None and isinstance(held, dict)
-    event: dict[str, Json] = {"name": match["name"] if match is not None and is_read else kept(value)}
-    event["time"] = integer(fields.take("timestamp"))
-    event["attributes"] = cast("Json", held if isinstance(held, dict) else {})
+    name, attributes = _named(value) if isinstance(value, str) else (kept(value), {})
+    event: dict[str, Json] = {"name": name, "time": integer(fields.take("timestamp")), "attributes": attributes}
     return {**event, **fields.rest()}
+
+
+def _named(value: str) -> tuple[str, dict[str, Json]]:
+    """The name and the attributes of an event in an annotation's text; a text in no known form is the name."""
+    match = next((mark for form in _NAMED if (mark := form.fullmatch(value))), None)
+    attributes = inner_json(match["held"]) if match is not None else None
+    if match is not None and isinstance(attributes, dict):
+        return match["name"], attributes
+    whole = inner_json(value)
+    only = next(iter(whole.items())) if isinstance(whole, dict) and len(whole) == 1 else ("", None)
+    return (only[0], only[1]) if isinstance(only[1], dict) else (value, {})

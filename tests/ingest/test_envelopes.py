@@ -570,6 +570,20 @@ def test_the_task_of_swe_agent_is_no_result_of_a_tool_and_its_submission_has_one
     assert trace.all_warnings == ()
 
 
+@pytest.mark.parametrize("form", ['"{0}":{1}', "{0}|{1}|0", '{{"{0}": {1}}}'])
+def test_an_annotation_of_zipkin_is_an_event_with_its_attributes(form: str) -> None:
+    spans = made.zipkin()
+    spans[1]["annotations"] = [
+        {"timestamp": 5, "value": form.format("cache.miss", json.dumps({"note": "Read from the harbour's desk."}))},
+        {"timestamp": 6, "value": "{not JSON"},
+    ]
+    (trace,) = read_all(made.dumped(spans), file="z.json")
+    assert isinstance(trace, Trace)
+    assert [(one["name"], one["time"], one["attributes"]) for one in trace.spans[1].events] == [
+        ("cache.miss", 5, {"note": "Read from the harbour's desk."}), ("{not JSON", 6, {}),
+    ]  # fmt: skip
+
+
 def test_what_mini_swe_agent_hands_in_is_the_result_of_its_last_command() -> None:
     value = made.mini_swe_agent()
     value["messages"][-1] = {"role": "assistant", "content": "```bash\necho DONE\n```"}
