@@ -50,11 +50,11 @@ def _message(item: Json) -> ParsedMessage | None:
         beside.update({name: one for name, one in content.items() if name != key})
         content = content[key]
     blocks = inner_json(content) if isinstance(content, str) else content
-    said = read_message({"role": item["role"], "content": content if blocks is None else blocks})
-    if said is None:
-        said = ParsedMessage(Message(str(item["role"]), content_text(content)), None)
-    left: Json = {**beside, **({"content": said.rest} if said.rest is not None else {})} or None
-    return ParsedMessage(said.message, left)
+    turn = read_message({"role": item["role"], "content": content if blocks is None else blocks})
+    if turn is None:
+        turn = ParsedMessage(Message(str(item["role"]), content_text(content)), None)
+    left: Json = {**beside, **({"content": turn.rest} if turn.rest is not None else {})} or None
+    return ParsedMessage(turn.message, left)
 
 
 def _close(log: SpanLog) -> None:

@@ -190,12 +190,12 @@ def _from_event(name: str, attributes: dict[str, Json]) -> tuple[str, list[Messa
     if name.startswith("gen_ai.content."):
         key = "gen_ai.prompt" if name.endswith("prompt") else "gen_ai.completion"
         value = attributes.get(key)
-        said = read_messages(inner_json(value) if isinstance(value, str) else value)
-        if said is None:
+        turns = read_messages(inner_json(value) if isinstance(value, str) else value)
+        if turns is None:
             return None
         column = "input_messages" if key == "gen_ai.prompt" else "output_messages"
-        others, rest = {k: v for k, v in attributes.items() if k != key}, rest_of(said)
-        return column, [item.message for item in said], others if rest is None else {**others, key: rest}
+        others, rest = {k: v for k, v in attributes.items() if k != key}, rest_of(turns)
+        return column, [item.message for item in turns], others if rest is None else {**others, key: rest}
     body = {key: _opened(value) for key, value in attributes.items() if not key.startswith("gen_ai.")}
     read = read_body(name, body)
     if read is None:
@@ -275,12 +275,12 @@ def _from_details(draft: SpanDraft, source: dict[str, Json], context: Context) -
         append(draft, "input_messages", system, context)
     for key, column in _SIDES:
         value = source.get(key)
-        said = read_messages(inner_json(value) if isinstance(value, str) else value)
-        if said is None or (draft.kind == "TOOL" and not _of_tool(draft, column, [item.message for item in said])):
+        turns = read_messages(inner_json(value) if isinstance(value, str) else value)
+        if turns is None or (draft.kind == "TOOL" and not _of_tool(draft, column, [item.message for item in turns])):
             continue
-        for item in said if draft.kind != "TOOL" else ():
+        for item in turns if draft.kind != "TOOL" else ():
             append(draft, column, item.message, context)
-        rest = rest_of(said)
+        rest = rest_of(turns)
         if rest is None:
             del source[key]
         else:
@@ -318,11 +318,11 @@ def read_body(name: str, body: dict[str, Json]) -> tuple[str, list[Message], dic
     value.setdefault("role", _ROLES.get(name, "assistant"))
     if name == "gen_ai.tool.message" and isinstance(value.get("id"), str):
         value.setdefault("tool_call_id", value.pop("id"))
-    said = read_turn(value)
-    if said is None or not any(_says_something(item.message) for item in said):
+    turns = read_turn(value)
+    if turns is None or not any(_says_something(item.message) for item in turns):
         return None  # an event whose body is in no form known here stays an event
-    rest = {**outer, **(said[0].rest if isinstance(said[0].rest, dict) else {})}
-    return column, [item.message for item in said], rest
+    rest = {**outer, **(turns[0].rest if isinstance(turns[0].rest, dict) else {})}
+    return column, [item.message for item in turns], rest
 
 
 def _says_something(message: Message) -> bool:

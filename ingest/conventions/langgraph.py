@@ -38,5 +38,5 @@ def _said(draft: SpanDraft, metadata: dict[str, Json], key: str) -> Json:
 def _answered_call(output: str) -> str | None:
     """The call that a tool's result answers, where the result is written as LangChain's message of it."""
     held = inner_json(output) if '"tool_call_id"' in output else None
-    said = read_message(held) if isinstance(held, dict) else None
-    return None if said is None else said.message.tool_call_id
+    turn = read_message(held) if isinstance(held, dict) else None
+    return None if turn is None else turn.message.tool_call_id

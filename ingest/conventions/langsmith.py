@@ -55,13 +55,13 @@ def take_side(draft: SpanDraft, key: str, side: str, context: Context) -> None:
 def _as_messages(draft: SpanDraft, key: str, held: Json, side: str, context: Context) -> bool:
     """Inputs `{"messages": [...]}` and outputs `{"generations" | "choices" | message}` become messages."""
     listed, others = _listed(held)
-    said = read_messages(listed)
-    if said is None:
+    turns = read_messages(listed)
+    if turns is None:
         return False
-    setattr(draft, f"{side}_messages", [context.add(item.message) for item in said])
+    setattr(draft, f"{side}_messages", [context.add(item.message) for item in turns])
     if others:
         setattr(draft, side, json_text(others))
-    rest = rest_of(said)
+    rest = rest_of(turns)
     if rest is None:
         del draft.attributes[key]
     else:
@@ -93,7 +93,7 @@ def _listed(held: Json) -> tuple[Json, dict[str, Json]]:
 def _beside_message(item: dict[str, Json]) -> dict[str, Json]:
     """What a generation holds beside its message; its `text` only where it says something else."""
     left = {key: value for key, value in item.items() if key != "message"}
-    said = read_message(item["message"])
-    if said is not None and left.get("text") == (said.message.content or ""):
+    turn = read_message(item["message"])
+    if turn is not None and left.get("text") == (turn.message.content or ""):
         del left["text"]
     return left

@@ -89,11 +89,11 @@ def _side(draft: SpanDraft, key: str, column: str, context: Context) -> None:
     if column == "output_messages" and isinstance(held, list) and all(isinstance(item, dict) for item in held):
         beside = [{k: v for k, v in item.items() if k != "message"} for item in held if isinstance(item, dict)]
         held = [item.get("message") for item in held if isinstance(item, dict)]
-    said = read_messages(held)
-    if said is None or getattr(draft, column):
+    turns = read_messages(held)
+    if turns is None or getattr(draft, column):
         return
-    setattr(draft, column, [context.add(item.message) for item in said])
-    rest = rest_of(said)
+    setattr(draft, column, [context.add(item.message) for item in turns])
+    rest = rest_of(turns)
     if rest is None and not beside:
         del draft.attributes[key]
     else:

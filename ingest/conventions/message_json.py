@@ -301,8 +301,8 @@ def read_response(value: Json) -> tuple[list[ParsedMessage], dict[str, Json]] | 
     """The messages of an answer of OpenAI's Responses API, and its other fields; None when it is no such answer."""
     if not isinstance(value, dict) or value.get("object") != "response":
         return None
-    said = read_messages(value.get("output"))
-    return None if said is None else (said, {key: item for key, item in value.items() if key != "output"})
+    turns = read_messages(value.get("output"))
+    return None if turns is None else (turns, {key: item for key, item in value.items() if key != "output"})
 
 
 def _response_item(value: dict[str, Json]) -> ParsedMessage | None:

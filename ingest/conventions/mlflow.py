@@ -67,11 +67,11 @@ def _messages(draft: SpanDraft, side: str, value: Json, context: Context) -> Jso
     if getattr(draft, f"{side}_messages"):
         return value
     listed, others = _listed(value)
-    said = read_messages(listed)
-    if said is None:
+    turns = read_messages(listed)
+    if turns is None:
         return value
-    setattr(draft, f"{side}_messages", [context.add(item.message) for item in said])
-    rest = rest_of(said)
+    setattr(draft, f"{side}_messages", [context.add(item.message) for item in turns])
+    rest = rest_of(turns)
     if rest is not None:
         draft.attributes[f"mlflow.span{side.title()}s"] = {"messages": rest}
     return others or None
@@ -102,15 +102,15 @@ def _put(draft: SpanDraft, column: str, value: Json, key: str) -> None:
 
 def _chat_messages(draft: SpanDraft, context: Context) -> None:
     """`mlflow.chat.messages` repeats inputs and outputs; it is dropped where it says nothing that they do not."""
-    said = read_messages(draft.attributes.get("mlflow.chat.messages"))
-    if said is None:
+    turns = read_messages(draft.attributes.get("mlflow.chat.messages"))
+    if turns is None:
         return
-    messages = [item.message for item in said]
+    messages = [item.message for item in turns]
     if not draft.input_messages and not draft.output_messages:
         draft.input_messages = [context.add(message) for message in messages[:-1]]
         draft.output_messages = [context.add(messages[-1])]
     held = {*draft.input_messages, *draft.output_messages}
-    if all(_known(message, held, context) for message in messages) and rest_of(said) is None:
+    if all(_known(message, held, context) for message in messages) and rest_of(turns) is None:
         del draft.attributes["mlflow.chat.messages"]
 
 

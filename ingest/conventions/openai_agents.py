@@ -102,11 +102,11 @@ def _side(draft: SpanDraft, side: str, context: Context) -> None:
     if value is None:
         return
     held = inner_json(value) if isinstance(value, str) else value
-    said = read_messages(held) if draft.kind == "LLM" else None
+    turns = read_messages(held) if draft.kind == "LLM" else None
     column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
-    if said is not None and not getattr(draft, f"{side}_messages"):
-        setattr(draft, f"{side}_messages", [context.add(item.message) for item in said])
-        rest = rest_of(said)
+    if turns is not None and not getattr(draft, f"{side}_messages"):
+        setattr(draft, f"{side}_messages", [context.add(item.message) for item in turns])
+        rest = rest_of(turns)
         if rest is not None:
             draft.attributes[key] = rest
             return

@@ -97,8 +97,8 @@ def _message(role: str, content: Json, reasoning: str | None) -> Message:
     if reasoning:
         listed = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
         parts = [{"type": "thinking", "thinking": reasoning}, *listed]
-    said = read_message({"role": role, "content": parts})
-    return said.message if said is not None else Message(role, as_text(content))
+    turn = read_message({"role": role, "content": parts})
+    return turn.message if turn is not None else Message(role, as_text(content))
 
 
 def _answer(session: Session, fields: Fields, time: int | None, model: str | None) -> None:

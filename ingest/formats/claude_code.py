@@ -242,15 +242,15 @@ def _answer(session: Session, items: Sequence[Record]) -> None:
     first, last = items[0], _message(items[-1])
     contents = [_message(item).get("content") for item in items]
     whole: Json = contents[0] if len(items) == 1 else [b for c in contents for b in (c if isinstance(c, list) else [c])]
-    said = read_message({"role": "assistant", "content": whole})
-    message = said.message if said is not None else Message("assistant", content_text(whole))
+    turn = read_message({"role": "assistant", "content": whole})
+    message = turn.message if turn is not None else Message("assistant", content_text(whole))
     usage = last.get("usage")
     attributes: Record = {f"message.{key}": last[key] for key in ("usage", "stop_reason") if last.get(key) is not None}
     attributes.update(
         {key: first[key] for key in ("requestId", "uuid", "error", "apiErrorStatus") if first.get(key) is not None}
     )
-    if said is not None and said.rest is not None:
-        attributes["message.rest"] = said.rest
+    if turn is not None and turn.rest is not None:
+        attributes["message.rest"] = turn.rest
     model = as_text(last.get("model"))
     session.answer(
         message,
@@ -285,8 +285,8 @@ def _user(session: Session, item: Record) -> None:
             as_text(block.get("tool_use_id")), text, time=time, failed=failed, status_message=text, attributes=more
         )
     if others:
-        said = read_message({"role": "user", "content": others})
-        message = said.message if said is not None else Message("user", content_text(others))
+        turn = read_message({"role": "user", "content": others})
+        message = turn.message if turn is not None else Message("user", content_text(others))
         is_said = not (item.get("isMeta") or item.get("isCompactSummary")) and not results
         session.say(message, time=time, is_goal=is_said and not (message.content or "").lstrip().startswith(_NOT_SAID))
 

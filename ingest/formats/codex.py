@@ -157,9 +157,9 @@ def _item(rollout: _Rollout, item: Record, time: int | None) -> None:
 
 
 def _say(rollout: _Rollout, item: Record, time: int | None) -> None:
-    said = read_message(item)
+    turn = read_message(item)
     message = (
-        said.message if said is not None else Message(as_text(item.get("role")), content_text(item.get("content")))
+        turn.message if turn is not None else Message(as_text(item.get("role")), content_text(item.get("content")))
     )
     text = message.content or ""
     rollout.said.add(text)
@@ -196,9 +196,9 @@ def _close(rollout: _Rollout) -> None:
             arguments = next((left.pop(key) for key in ("arguments", "input", "action") if key in left), None)
             calls.append(ToolCall(name, arguments_text(arguments), as_text(left.pop("call_id", left.get("id")))))
         else:
-            said = read_message(item)
-            answers += [said.message] if said is not None else []
-            left = said.rest if said is not None and isinstance(said.rest, dict) else {}
+            turn = read_message(item)
+            answers += [turn.message] if turn is not None else []
+            left = turn.rest if turn is not None and isinstance(turn.rest, dict) else {}
         left.pop("type", None)
         if left:
             rest.append(kept(left))
@@ -220,7 +220,7 @@ def _event(rollout: _Rollout, payload: Record, time: int | None) -> None:
         _close(rollout)
         _count(rollout, info.get("last_token_usage") if isinstance(info, dict) else None)
     text = payload.get(_REPEATED[kind]) if kind in _REPEATED else None
-    waiting = [said.message for item in rollout.items if (said := read_message(item)) is not None]
+    waiting = [turn.message for item in rollout.items if (turn := read_message(item)) is not None]
     held = {text for one in waiting for text in _texts(one)} | rollout.said
     if isinstance(text, str) and any(text in one for one in held):
         return
@@ -251,7 +251,7 @@ def _compacted(rollout: _Rollout, payload: Record, time: int | None) -> None:
     rollout.session.event("compacted", {k: v for k, v in payload.items() if k != "replacement_history"}, time)
     history = payload.get("replacement_history")
     for item in history if isinstance(history, list) else []:
-        if (said := read_message(item)) is not None:
-            rollout.session.say(said.message, time=time)
+        if (turn := read_message(item)) is not None:
+            rollout.session.say(turn.message, time=time)
     if not isinstance(history, list) and isinstance(payload.get("message"), str):
         rollout.session.say(Message("user", as_text(payload["message"])), time=time)

@@ -76,13 +76,13 @@ class Fields:
 
     def moment(self, draft: SpanDraft, *names: str) -> int | None:
         """The time of the first of these names; one that cannot be read is kept in the attributes, with a warning."""
-        given = self.take(*names)
-        if given is None or given == "":
+        raw = self.take(*names)
+        if raw is None or raw == "":
             return None
-        time = time_of_any(given)
+        time = time_of_any(raw)
         if time is None:
-            draft.attributes[names[0]] = kept(given)
-            draft.warnings.append(f"unreadable_time: {names[0]} is {brief(given)}; left empty, kept as an attribute")
+            draft.attributes[names[0]] = kept(raw)
+            draft.warnings.append(f"unreadable_time: {names[0]} is {brief(raw)}; left empty, kept as an attribute")
         return time
 
     def status(self, draft: SpanDraft) -> None:

@@ -190,11 +190,11 @@ def _shape_root(root: Shaped, sample: dict[str, Json], shaped: list[Shaped]) -> 
     draft = root.draft
     times = [time for item in shaped[1:] for time in (item.draft.start_time, item.draft.end_time) if time is not None]
     draft.start_time, draft.end_time = (min(times), max(times)) if times else (None, None)
-    said = _messages(sample.get("input"))
-    if said is None:
+    turns = _messages(sample.get("input"))
+    if turns is None:
         draft.input = as_text(sample.get("input"))
     else:
-        root.inputs = [item.message for item in said]
+        root.inputs = [item.message for item in turns]
     output = sample.get("output")
     if isinstance(output, dict):
         draft.output = as_text(output.get("completion")) or _completion(output)
@@ -212,8 +212,8 @@ def _shape_root(root: Shaped, sample: dict[str, Json], shaped: list[Shaped]) -> 
 
 
 def _is_said(value: Json, held: set[Message]) -> bool:
-    said = _message(value)
-    return said is not None and said.message in held
+    turn = _message(value)
+    return turn is not None and turn.message in held
 
 
 def _events(value: Json, root: str, logs: list[SpanLog], trace_id: str, warnings: list[str]) -> list[Shaped]:
@@ -290,10 +290,10 @@ def _model(shaped: Shaped, left: dict[str, Json]) -> None:
     model = left.pop("model", None)
     draft.model = as_text(model)
     draft.name = draft.model or "model"
-    said = _messages(left.get("input"))
-    if said is not None:
-        shaped.inputs = [item.message for item in said]
-        rests = [item.rest for item in said]
+    turns = _messages(left.get("input"))
+    if turns is not None:
+        shaped.inputs = [item.message for item in turns]
+        rests = [item.rest for item in turns]
         left["input"] = rests if any(rest is not None for rest in rests) else None
     output = left.get("output")
     if not isinstance(output, dict):
@@ -333,13 +333,13 @@ def _tool(draft: SpanDraft, left: dict[str, Json]) -> None:
 
 def _from_messages(sample: dict[str, Json], root: str) -> list[Shaped]:
     """A log written without events: each answer of the model is a call, with all that was said before it."""
-    said = _messages(sample.get("messages")) or []
+    turns = _messages(sample.get("messages")) or []
     shaped = []
-    for number, item in enumerate(said):
+    for number, item in enumerate(turns):
         if item.message.role == "assistant":
             draft = SpanDraft(span_id=f"message-{number}", parent_span_id=root, name="model", kind="LLM")
             draft.warnings.append("no_events: this call is derived from the sample's messages; it has no time")
-            before = [one.message for one in said[:number]]
+            before = [one.message for one in turns[:number]]
             shaped.append(Shaped(draft, before, [item.message]))
     return shaped
 
@@ -370,15 +370,15 @@ def _message(value: Json) -> ParsedMessage | None:
 def _completion(output: dict[str, Json]) -> str | None:
     choices = output.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    said = _message(first.get("message")) if isinstance(first, dict) else None
-    return None if said is None else said.message.content
+    turn = _message(first.get("message")) if isinstance(first, dict) else None
+    return None if turn is None else turn.message.content
 
 
 def _goal(value: Json) -> str | None:
-    said = _messages(value)
-    if said is None:
+    turns = _messages(value)
+    if turns is None:
         return as_text(value)
-    return next((item.message.content for item in said if item.message.role == "user"), None)
+    return next((item.message.content for item in turns if item.message.role == "user"), None)
 
 
 def _log(name: str, value: Json, trace_id: str) -> SpanLog:

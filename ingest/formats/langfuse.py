@@ -217,10 +217,10 @@ def _usage(draft: SpanDraft, fields: Fields) -> None:
     held = Fields(details)
     counts = {column: integer(held.take(*names)) for column, names, _ in _COUNTS}
     if not any(counts.values()):
-        given = {names[0]: fields.take(*names) for _, _, names in _COUNTS if names}
-        counts = {column: integer(given.get(names[0])) for column, _, names in _COUNTS if names}
+        raw = {names[0]: fields.take(*names) for _, _, names in _COUNTS if names}
+        counts = {column: integer(raw.get(names[0])) for column, _, names in _COUNTS if names}
         if not any(counts.values()):
-            draft.attributes.update({f"usage.{name}": item for name, item in given.items() if item is not None})
+            draft.attributes.update({f"usage.{name}": item for name, item in raw.items() if item is not None})
     for column, count in counts.items():
         setattr(draft, column, count if any(counts.values()) else None)
     if details:
@@ -264,8 +264,8 @@ def _words(value: Json, role: str) -> str | None:
         return value
     held = value.get("messages") if isinstance(value, dict) and "messages" in value else value
     one = read_message(held)
-    said = [one] if one is not None else read_messages(held) or []
-    texts = [item.message.content for item in said if item.message.role == role and item.message.content]
+    turns = [one] if one is not None else read_messages(held) or []
+    texts = [item.message.content for item in turns if item.message.role == role and item.message.content]
     return (texts[0] if role == "user" else texts[-1]) if texts else None
 
 

@@ -162,9 +162,9 @@ def _usage_in(outputs: Json) -> Fields:
 
 def _event(item: Json) -> dict[str, Json]:
     fields = Fields(item if isinstance(item, dict) else {"value": item})
-    given = fields.take("time", "timestamp")
-    event: dict[str, Json] = {"name": fields.take("name"), "time": time_of_any(given), "attributes": fields.rest()}
-    return event if given is None or event["time"] is not None else {**event, "timestamp": kept(given)}
+    raw = fields.take("time", "timestamp")
+    event: dict[str, Json] = {"name": fields.take("name"), "time": time_of_any(raw), "attributes": fields.rest()}
+    return event if raw is None or event["time"] is not None else {**event, "timestamp": kept(raw)}
 
 
 def _feedback(values: dict[str, Json], trace_id: str, span_id: str, found: Found) -> None:

@@ -128,11 +128,11 @@ def _span(value: dict[str, Json], number: int) -> SpanDraft:
         ("start_time", ("start_time_unix_nano", "start_time")),
         ("end_time", ("end_time_unix_nano", "end_time")),
     ):
-        given = next((value[key] for key in keys if value.get(key) is not None), None)
-        moment = time_of(given)
+        raw = next((value[key] for key in keys if value.get(key) is not None), None)
+        moment = time_of(raw)
         setattr(draft, column, moment)
-        if given is not None and (moment is None or (isinstance(given, int) and given > 10**17 and given % 1000)):
-            draft.attributes[f"otel.{keys[0]}"] = kept(given)
+        if raw is not None and (moment is None or (isinstance(raw, int) and raw > 10**17 and raw % 1000)):
+            draft.attributes[f"otel.{keys[0]}"] = kept(raw)
     status = value.get("status")
     if isinstance(status, dict):
         draft.status = status_of(draft, status.get("code"), "status.code")
@@ -165,8 +165,8 @@ def _attributes(value: Json) -> dict[str, Json]:
 def _event(value: Json) -> dict[str, Json]:
     if not isinstance(value, dict):
         return {"name": None, "time": None, "attributes": {"value": kept(value)}}
-    given = value.get("time_unix_nano", value.get("timestamp"))
-    event: dict[str, Json] = {"name": value.get("name"), "time": time_of(given)}
+    raw = value.get("time_unix_nano", value.get("timestamp"))
+    event: dict[str, Json] = {"name": value.get("name"), "time": time_of(raw)}
     event["attributes"] = kept(cast("Json", key_values(value.get("attributes"))))
     for key, item in value.items():
         exact = key in ("time_unix_nano", "timestamp") and event["time"] is not None

@@ -174,16 +174,16 @@ def _action(session: Session, fields: Fields, action: str, time: int | None) -> 
     thought = args.pop("thought", None)
     call_id, name = metadata.text("toolcallid"), metadata.text("functionname") or action
     choice = next((one for one in response.listed("choices") if isinstance(one, dict)), {})
-    said = read_message(choice.get("message"))
-    arguments = next((call.arguments for call in (said.message.tool_calls if said else ()) if call.id == call_id), None)
+    turn = read_message(choice.get("message"))
+    arguments = next((call.arguments for call in (turn.message.tool_calls if turn else ()) if call.id == call_id), None)
     own_id = _event_id(session, fields)
     call = ToolCall(name, arguments or arguments_text(args), call_id or (f"{own_id}-tool" if own_id else None))
-    text = said.message.content if said is not None and said.message.content else as_text(thought) or None
+    text = turn.message.content if turn is not None and turn.message.content else as_text(thought) or None
     if text is None and action == "finish":
         text = as_text(args.get("final_thought")) or fields.text("message")
     usage, model, rest = _usage(fields, response)
     session.answer(
-        Message("assistant", text, (call,), reasoning=said.message.reasoning if said is not None else None),
+        Message("assistant", text, (call,), reasoning=turn.message.reasoning if turn is not None else None),
         time=time, model=model, usage=usage, span_id=own_id,
         attributes={**rest, "action": action, "args": kept(args), **fields.rest()},
     )  # fmt: skip
@@ -246,8 +246,8 @@ def _sdk_event(session: Session, event: Record) -> None:
 def _sdk_message(session: Session, fields: Fields, time: int | None) -> None:
     source, held = fields.text("source"), fields.nested("llmmessage")
     role = as_text(held.get("role")) or ("assistant" if source == "agent" else "user")
-    said = read_message({**held, "role": role})
-    message = said.message if said is not None else Message(role, content_text(held.get("content")))
+    turn = read_message({**held, "role": role})
+    message = turn.message if turn is not None else Message(role, content_text(held.get("content")))
     if role == "assistant":
         session.answer(message, time=time, span_id=fields.text("id"), attributes=fields.rest())
     else:
@@ -266,11 +266,11 @@ def _sdk_action(session: Session, fields: Fields, time: int | None) -> None:
         arguments = {key: item for key, item in action.items() if key != "kind"}
     call_id, own_id = fields.text("toolcallid") or raw.text("id"), fields.text("id")
     parts = [*([{"type": "thinking", "thinking": reasoning}] if reasoning else []), *thoughts]
-    said = read_message({"role": "assistant", "content": cast("Json", parts)}) if parts else None
-    text = said.message.content if said is not None else None
+    turn = read_message({"role": "assistant", "content": cast("Json", parts)}) if parts else None
+    text = turn.message.content if turn is not None else None
     call = ToolCall(name, arguments_text(arguments), call_id or (f"{own_id}-tool" if own_id else None))
     session.answer(
-        Message("assistant", text, (call,), reasoning=said.message.reasoning if said is not None else None),
+        Message("assistant", text, (call,), reasoning=turn.message.reasoning if turn is not None else None),
         time=time, span_id=own_id,
         attributes=fields.rest(),
     )  # fmt: skip
@@ -285,8 +285,8 @@ def _sdk_observation(session: Session, fields: Fields, kind: str, time: int | No
         isinstance(held, dict)) else {}  # fmt: skip
     code = integer(held.get("exit_code")) if isinstance(held, dict) else None
     failed = kind != "ObservationEvent" or (isinstance(held, dict) and held.get("is_error") is True) or bool(code)
-    said = read_message({"role": "tool", "content": content})
-    text = said.message.content if said is not None else content_text(content)
+    turn = read_message({"role": "tool", "content": content})
+    text = turn.message.content if turn is not None else content_text(content)
     session.result(
         fields.text("toolcallid"), text, time=time, name=fields.text("toolname"), failed=failed, status_message=text,
         attributes={**rest, **fields.rest()},

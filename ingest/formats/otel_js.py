@@ -110,11 +110,11 @@ def _status(draft: SpanDraft, fields: Fields) -> None:
 
 def _event(item: Json) -> dict[str, Json]:
     fields = Fields(item if isinstance(item, dict) else {"value": item})
-    given = fields.take("time", "timestamp")
-    event: dict[str, Json] = {"name": fields.take("name"), "time": time_of_any(given)}
+    raw = fields.take("time", "timestamp")
+    event: dict[str, Json] = {"name": fields.take("name"), "time": time_of_any(raw)}
     event["attributes"] = cast("Json", key_values(fields.take("attributes")))
-    if given is not None and event["time"] is None:
-        event["timestamp"] = kept(given)
+    if raw is not None and event["time"] is None:
+        event["timestamp"] = kept(raw)
     return {**event, **{key: held for key, held in fields.rest().items() if held != 0}}
 
 

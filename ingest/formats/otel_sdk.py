@@ -89,11 +89,11 @@ def _take_span(value: dict[str, Json], context: dict[str, Json], found: Found) -
     parent = parent_or_none(_id(value.get("parent_id")))
     if not found.wants_span(trace_id, span_id, parent):
         return
-    given = value.get("attributes")
-    attributes = kept_dict(given) if isinstance(given, dict) else {}
+    raw = value.get("attributes")
+    attributes = kept_dict(raw) if isinstance(raw, dict) else {}
     draft = SpanDraft(span_id=span_id, parent_span_id=parent, attributes=attributes)
-    if given is not None and not isinstance(given, dict):
-        draft.attributes["attributes"] = kept(given)
+    if raw is not None and not isinstance(raw, dict):
+        draft.attributes["attributes"] = kept(raw)
     if not context.get("span_id"):
         draft.warnings.append(f"no_span_id: the source gives this span no id; called {draft.span_id}")
     name = value.get("name")

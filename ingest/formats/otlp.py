@@ -279,29 +279,29 @@ def _status(draft: SpanDraft, status: Json) -> None:
 
 def _time(draft: SpanDraft, value: dict[str, Json], key: str) -> int | None:
     """Microseconds; what stands below them, or cannot be read at all, is kept as it is."""
-    given = _get(value, key)
-    if given in _NOT_SET:
+    raw = _get(value, key)
+    if raw in _NOT_SET:
         return None
-    moment = times.from_nanoseconds(given)
+    moment = times.from_nanoseconds(raw)
     if moment is None:
-        moment = times.from_iso(given)
-        draft.attributes[f"otel.{_snake(key)}"] = kept(given)
+        moment = times.from_iso(raw)
+        draft.attributes[f"otel.{_snake(key)}"] = kept(raw)
         if moment is None:
-            draft.warnings.append(f"unreadable_time: {key} is {brief(given)}; left empty, kept as an attribute")
-    elif (times.integer(given) or 0) % 1000:
-        draft.attributes[f"otel.{_snake(key)}"] = given
+            draft.warnings.append(f"unreadable_time: {key} is {brief(raw)}; left empty, kept as an attribute")
+    elif (times.integer(raw) or 0) % 1000:
+        draft.attributes[f"otel.{_snake(key)}"] = raw
     return moment
 
 
 def _event(value: dict[str, Json]) -> dict[str, Json]:
-    given = _get(value, "timeUnixNano")
+    raw = _get(value, "timeUnixNano")
     event: dict[str, Json] = {
         "name": _get(value, "name"),
-        "time": times.from_nanoseconds(given),
+        "time": times.from_nanoseconds(raw),
         "attributes": cast("Json", _attributes(_get(value, "attributes"))),
     }
-    if given not in _NOT_SET and (event["time"] is None or (times.integer(given) or 0) % 1000):
-        event["time_unix_nano"] = kept(given)
+    if raw not in _NOT_SET and (event["time"] is None or (times.integer(raw) or 0) % 1000):
+        event["time_unix_nano"] = kept(raw)
     event.update(_others(value, {"name", "timeUnixNano", "attributes"}, ""))
     return event
 

@@ -148,11 +148,11 @@ def _event(item: Json) -> dict[str, Json]:
     if not isinstance(item, dict):
         return {"name": None, "time": None, "attributes": {"value": kept(item)}}
     fields = Fields(item)
-    given = fields.take("timeunixnano", "timestamp", "eventtimestamp", "time")
-    event: dict[str, Json] = {"name": fields.take("name", "eventname"), "time": time_of_any(given)}
+    raw = fields.take("timeunixnano", "timestamp", "eventtimestamp", "time")
+    event: dict[str, Json] = {"name": fields.take("name", "eventname"), "time": time_of_any(raw)}
     event["attributes"] = cast("Json", key_values(opened(fields.take("attributes", "eventattributes"))))
-    if given is not None and event["time"] is None:
-        event["timestamp"] = kept(given)
+    if raw is not None and event["time"] is None:
+        event["timestamp"] = kept(raw)
     return {**event, **fields.rest()}
 
 

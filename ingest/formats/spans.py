@@ -39,11 +39,11 @@ def kept_dict(value: dict[str, Json]) -> dict[str, Json]:
 
 def time_of_field(draft: SpanDraft, values: dict[str, Json], key: str, *, prefix: str = "") -> int | None:
     """A field's time in UTC microseconds; one that cannot be read stays as attribute `prefix + key`, with a warning."""
-    given = values.get(key)
-    moment = times.from_any(given)
-    if moment is None and given is not None:
-        draft.attributes[f"{prefix}{key}"] = kept(given)
-        draft.warnings.append(f"unreadable_time: {key} is {brief(given)}; left empty, kept as an attribute")
+    raw = values.get(key)
+    moment = times.from_any(raw)
+    if moment is None and raw is not None:
+        draft.attributes[f"{prefix}{key}"] = kept(raw)
+        draft.warnings.append(f"unreadable_time: {key} is {brief(raw)}; left empty, kept as an attribute")
     return moment
 
 

@@ -129,8 +129,8 @@ def _waits(session: Session) -> bool:
 
 
 def _answer(session: Session, item: Record, fields: Fields, time: int | None, model: str | None) -> None:
-    said = read_message({k: v for k, v in item.items() if k in ("role", "content", "tool_calls")})
-    message = said.message if said is not None else Message("assistant", content_text(item.get("content")))
+    turn = read_message({k: v for k, v in item.items() if k in ("role", "content", "tool_calls")})
+    message = turn.message if turn is not None else Message("assistant", content_text(item.get("content")))
     calls = message.tool_calls or _actions(item, fields, message.content)
     response = Fields(fields.nested("response"))
     usage, own_model = _usage(response), response.text("model")
@@ -178,7 +178,7 @@ def _tell_steps(session: Session, steps: Sequence[Json]) -> None:
             session.warnings.append(f"unreadable_span: trajectory[{number}] is {brief(step)}, not an object")
             continue
         fields = Fields(step)
-        query = [said for one in fields.listed("query", "messages") if (said := read_message(one)) is not None]
+        query = [turn for one in fields.listed("query", "messages") if (turn := read_message(one)) is not None]
         if query:
             session.forget()
             session.say(*(item.message for item in query), is_goal=True)

@@ -175,13 +175,13 @@ def _drafts(spans: list[Json]) -> _Found:
 def _draft(
     node: _Node, value: dict[str, Json], number: int, shared: dict[tuple[str, ...], dict[str, Json]]
 ) -> tuple[SpanDraft, str | None]:
-    given = value.get("span_attributes")
+    raw = value.get("span_attributes")
     attributes: dict[str, Json] = {}
-    if isinstance(given, dict):
-        attributes = kept_dict(given)
+    if isinstance(raw, dict):
+        attributes = kept_dict(raw)
     draft = SpanDraft(span_id="", attributes=attributes)
-    if given is not None and not isinstance(given, dict):
-        _retyped(draft, "span_attributes", given)
+    if raw is not None and not isinstance(raw, dict):
+        _retyped(draft, "span_attributes", raw)
     draft.span_id = _text(draft, value, "span_id") or f"unnamed-{number + 1}"
     if draft.span_id.startswith("unnamed-") and not value.get("span_id"):
         draft.warnings.append(f"no_span_id: the source gives {node.place} none; called {draft.span_id}")
