@@ -41,7 +41,7 @@ def page() -> None:
         different, unseen = disputed(connection, user().name, disputes())
     search_box(places)
     traces("Open", [one.trace_id for one in places.values() if one.is_open], places, "No trace is open.")
-    comments("Returned", back, places, "No trace was returned to you. Press ⇧D at the desk to read why.")
+    comments("Returned", back, places, "No trace was returned to you.")
     traces("Disputed", different, places, "None of the traces on which you have seen others is disputed.")
     if unseen:
         st.caption(
@@ -100,6 +100,7 @@ def comments(title: str, chosen: Sequence[Comment], places: dict[str, MyTrace], 
     if row is not None:
         one = chosen[row]
         open_in_work(to_trace(str(one.trace_id), places, one.span_id), key=f"mine-{title}-open")
+    st.caption("Press ⇧D at the desk to read it.")
 
 
 def to_trace(trace_id: str, places: dict[str, MyTrace], span_id: str | None = None) -> dict[str, str]:

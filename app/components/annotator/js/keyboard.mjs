@@ -22,7 +22,7 @@ export class Keyboard {
   drawHints() {
     const reads = ([id]) => !this.desk.work.isLocked || TJ_KEYS.find((entry) => entry.id === id)?.group === "Read";
     const field = isTyping(document.activeElement) ? (document.activeElement === this.desk.part("search") ? "search" : "field") : null;
-    const hints = field ? TJ_HINTS[field] : [["help", "all keys"], ...TJ_HINTS[this.desk.pane].filter(reads)];
+    const hints = this.desk.part("dialog").open ? TJ_HINTS.dialog : field ? TJ_HINTS[field] : [["help", "all keys"], ...TJ_HINTS[this.desk.pane].filter(reads)];
     replaceIn(this.desk.part("hints"), ...hints.map(([id, words]) => el("span", {}, el("kbd", { text: keyHint(id, this.keyOverrides) || id }), words && " " + words)));
   }
 

@@ -69,6 +69,7 @@ export const TJ_HINTS = {
   errors: [["dimension1", "to 7: dimension"], ["low", ""], ["medium", ""], ["high", "impact"], ["growEnd", "select a sentence"], ["evidence", "add as evidence"], ["describe", "describe"], ["category", "category"], ["addSpan", "add span"], ["nextError", "next error"], ["deleteError", "delete"], ["comment", "comment"], ["scores", "scores"]],
   scores: [["0 to 3", "score, then the next dimension"], ["N", "not applicable"], ["↑ ↓", "dimension"], ["lessSure", ""], ["moreSure", "confidence"], ["describe", "note"], ["⌫", "delete score"], ["submit", "submit"]],
   search: [["↵", "first hit"], ["Esc", "show all spans"]],
+  dialog: [["Esc", "close"]],
   field: [["Esc", "leave the field"], ["submit", "submit"]],
 };
 
