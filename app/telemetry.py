@@ -68,8 +68,6 @@ def configure_logging(*, is_verbose: bool = False) -> None:
         raise ValueError(f"{FORM} is {form!r}. Try: text or json")
     level = logging.DEBUG if is_verbose else logging.WARNING
     logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
-    # a command has no runtime of Streamlit: that its caches are in memory is no news
-    logging.getLogger("streamlit.runtime.caching.cache_data_api").addFilter(lambda record: False)
     if form == "json":
         logging.getLogger("tracejury").setLevel(min(level, logging.INFO))
         for handler in _handlers():
