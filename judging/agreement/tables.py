@@ -25,6 +25,7 @@ from tracejury.judging.agreement import (
     matchers,
     over_time,
     prevalence,
+    ranking,
     raters,
     rationale,
     reasons,
@@ -528,6 +529,15 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=lambda inputs: reasons.of_long(inputs.error_figures, draws=inputs.draws),
         interval=_BY_TRACE,
+    ),
+    Table(
+        name="judge_ranks",
+        title="Judge models ranked by the errors that they caught, beside the share of their findings that match",
+        needs=_ERRORS,
+        build=lambda inputs: ranking.rank_table(
+            inputs.frame("error_pairs"), inputs.given("findings"), draws=inputs.draws, seed=inputs.seed
+        ),
+        interval="at once for all ranks (Mogstad and others 2024); Wilson's by trace (matched_share)",
     ),
     Table(
         name="coverage_grid",

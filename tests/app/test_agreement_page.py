@@ -55,13 +55,16 @@ def test_the_overview_names_the_human_the_errors_and_what_failed(shown: Workspac
     assert "2 failed cells (10 error pairs) left out" in summary
     assert summary.count("left out") == 1  # what the row of filters shows is not said again
     assert "all traces" not in summary
+    assert any("of the reference errors" in text and "people among themselves" in text for text in texts(at.markdown))
     own = open_page("agreement", traces="each judge's own")
     summary = next(text for text in texts(own.caption) if text.startswith("Reference"))
     assert "Reference: ada · 23 errors on 6 traces" in summary
     assert "in common" in summary
     assert "each is compared on its own" in summary
-    assert texts(at.subheader) == ["Judges at a glance", "Coverage by impact", "Every judge"]
-    assert len(at.get("plotly_chart")) == 2
+    assert texts(at.subheader) == [
+        "Judge models, by what they caught", "Judges at a glance", "Coverage by impact", "Every judge"
+    ]  # fmt: skip
+    assert len(at.get("plotly_chart")) == 3
 
 
 def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_listed(
@@ -80,7 +83,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
 
 
 def test_the_table_shows_n_and_says_why_a_figure_is_undefined(shown: Workspace, open_page: OpenPage) -> None:
-    table = open_page("agreement", traces="each judge's own").dataframe[0].value
+    table = open_page("agreement", traces="each judge's own").dataframe[1].value
     gf = table[(table["judge_model"] == "checks") & (table["dimension"] == "GF")].iloc[0]
     assert gf["caught.precision"] == "n/a: no positive predicted"
     assert gf["caught.recall"].startswith("0.000 [0.000, ")

@@ -27,7 +27,7 @@ ANSWERED = """() => performance.getEntriesByType('resource').find(
 @pytest.mark.parametrize(
     ("path", "first", "chart"),
     [
-        ("/agreement", ".st-key-headline", ".st-key-chart-forest .main-svg"),
+        ("/agreement", ".st-key-answer [data-testid=stMarkdownContainer]", ".st-key-chart-forest .main-svg"),
         ("/explore", ".st-key-traces canvas", ".st-key-chart-positions .main-svg"),
         ("/compare", ".tjc-row", ".st-key-chart-lanes .main-svg"),
     ],

@@ -20,6 +20,7 @@ from tracejury.app.components.charts.errors import (
     paired_dots,
     precision_recall,
     prevalence_bars,
+    ranks,
 )
 from tracejury.app.components.charts.planning import power_curve, width_curve
 from tracejury.app.components.charts.raters import FINAL, calibration_bars, rater_dots
@@ -83,6 +84,7 @@ __all__ = [
     "power_curve",
     "precision_recall",
     "prevalence_bars",
+    "ranks",
     "rater_dots",
     "rater_grid",
     "run_strip",

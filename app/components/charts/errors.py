@@ -101,6 +101,28 @@ def forest(figures: pd.DataFrame, *, title: str, metric: Metric | None = None) -
     return finished(figure, height=HEAD + ROW * max(len(rows), 2), legend=len(figure.data) > 1)
 
 
+def ranks(table: pd.DataFrame) -> go.Figure:
+    """One row a judge model, best first: its rank and the ranks that cannot be ruled out.
+
+    `table` as `ranking.rank_table` gives it for one split, ranks known. `customdata` is (judge_model, recall, n).
+    """
+    figure = go.Figure()
+    figure.add_scatter(
+        x=table["rank"], y=table["judge_model"], mode="markers", marker={"color": BLUE, "size": 9},
+        error_x=_bars(table["rank"], table["rank_low"], table["rank_high"]),
+        customdata=table[["judge_model", "recall", "n"]].to_numpy(),
+        hovertemplate="%{customdata[0]}: rank %{x}<br>recall %{customdata[1]:.3f}, n = %{customdata[2]:,}"
+        "<extra></extra>",
+    )  # fmt: skip
+    names = list(table["judge_model"])
+    name_rows(figure, names, names)
+    figure.update_xaxes(
+        title="rank by errors caught (1 is best)", range=[0.5, len(table) + 0.5], tick0=1, dtick=1 + len(table) // 10,
+        zeroline=False,
+    )  # fmt: skip
+    return finished(figure, height=HEAD + ROW * max(len(table), 2), legend=False)
+
+
 def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     """Coverage by impact, caught beside localized, one panel a judge; n under each impact, faint where n < 10.
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from tracejury.app import estimates
 from tracejury.app.components import charts
+from tracejury.app.components.answer import answer
 from tracejury.app.components.data_table import chosen_cell, data_table
 from tracejury.app.components.drilldown import kept_point
-from tracejury.app.components.figures import FEW_NOTE, definition, greyed, wide_table, with_labels
+from tracejury.app.components.figures import (
+    FEW_NOTE,
+    aligned,
+    cell_text,
+    definition,
+    greyed,
+    plain,
+    wide_table,
+    with_labels,
+)
 from tracejury.app.components.judges import (
     FIGURES,
     PEOPLE,
@@ -22,16 +36,23 @@ from tracejury.app.components.judges import (
 )
 from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
-from tracejury.app.views.agreement.cards import card, ceiling_line, counts_of, errors_found, plot, why_no_errors
+from tracejury.app.placeholders import watch, with_placeholder
+from tracejury.app.views.agreement.cards import COVERED, card, ceiling_line, counts_of, plot, why_no_errors
 from tracejury.app.views.agreement.drilldowns import drill_into_ceiling, drill_into_errors, drill_into_estimate
+from tracejury.judging.agreement import ranking
+from tracejury.judging.agreement.metric import Best
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.estimates import SUITES
 from tracejury.judging.reports.filters import Filters
 
 
 def overview(filters: Filters, found: Inputs) -> None:
-    errors_found(filters, found)
+    del found  # each card asks for what it shows
+    with st.container(key="answer"):
+        first_sentence(filters)
     paint("overview")
+    with st.container(border=True):
+        ranks_card(filters)
     left, right = st.columns([1, 1], gap="medium")
     with left, st.container(border=True, height="stretch"):
         forest_card(filters)
@@ -39,6 +60,90 @@ def overview(filters: Filters, found: Inputs) -> None:
         impact_card(filters)
     with st.container(border=True):
         table_card(filters)
+
+
+@st.fragment(key="card-answer")
+@with_placeholder(height=40)
+def first_sentence(filters: Filters) -> None:
+    """What judges catch beside people, before any chart; drawn again once people's part is there."""
+    found = estimates.inputs(filters)
+    suite = found.suite  # before the ceiling is asked for, which takes longer
+    late = estimates.pending(filters, "error_ceiling")
+    for sentence in answer(suite, None if late is not None else found.error_ceiling):
+        st.markdown(f"**{plain(sentence)}**", help=ANSWER)
+    if late is not None:
+        watch(late, name="late-answer")
+
+
+ANSWER = (
+    COVERED + " Within reach of people: a judge's interval reaches the value of people, each of whom stands in turn as "
+    "the other's judge on traces that two labelled blind. How far the matches are confirmed, the line above says."
+)
+
+
+@card(
+    "ranks",
+    "Judge models, by what they caught",
+    "Recall: share of the errors that all of these judge models answered and that any of its judges caught. Rank: the "
+    "ranks that cannot be ruled out, with 95 % confidence for all at once (Mogstad, Romano, Shaikh and Wilhelm 2024). "
+    "Findings that match: share of a model's findings that match a reference error, what its precision is at the "
+    "least, since unmatched findings may be valid new errors.",
+    height=360,
+)
+def ranks_card(filters: Filters) -> None:
+    table = estimate(filters, "table.judge_ranks")
+    if table.empty:
+        st.caption(why_no_errors(filters))
+        return
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        st.dataframe(
+            rank_cells(table), hide_index=True, height=38 + 35 * len(table), key="judge-ranks",
+            alt="Judge models by rank", column_config=RANK_COLUMNS,
+        )  # fmt: skip
+    ranked = table[table["rank_low"].notna()]
+    with right:
+        for split, part in ranked.groupby("split", sort=False):
+            plot(charts.ranks(part), key=f"chart-ranks-{split}", alt=f"Ranks of judge models, {split}")
+        if ranked.empty:
+            st.caption("Two judge models or more on the same errors have ranks.")
+
+
+def rank_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """The table in words: each estimate with its interval and n, the ranks as one range."""
+    rows = table.to_dict("records")
+    cells = pd.DataFrame(
+        {
+            "judge model": table["judge_model"],
+            "split": table["split"],
+            "rank": [rank_words(row["rank"], row["rank_low"], row["rank_high"]) for row in rows],
+            "recall": aligned([_cell(row, "recall", "n") for row in rows]),
+            "findings that match": aligned([_cell(row, "matched_share", "findings") for row in rows]),
+        }
+    )
+    return cells.drop(columns="split") if table["split"].nunique() < 2 else cells
+
+
+def _cell(row: Mapping[Any, Any], name: str, n: str) -> str:
+    """An estimate of a row of `ranking.rank_table` with its interval and n."""
+    reason = "no findings" if name == "matched_share" else ranking.NO_RANK
+    ends = {end: row.get(f"{name}_{end}") for end in ("low", "high")}
+    return cell_text({"value": row[name], "n": row[n], "reason": reason, **ends})
+
+
+def rank_words(rank: float, low: float, high: float) -> str:
+    """`2 (1 to 3)`: the rank, and those that cannot be ruled out."""
+    if math.isnan(rank):
+        return "n/a"
+    return f"{rank:.0f}" if math.isnan(low) or low == high else f"{rank:.0f} ({low:.0f} to {high:.0f})"
+
+
+RANK_COLUMNS: dict[str, ColumnConfig] = {
+    "judge model": st.column_config.TextColumn("judge model", pinned=True),
+    "rank": st.column_config.TextColumn("rank", help="And the ranks that cannot be ruled out"),
+    "recall": st.column_config.TextColumn("recall", alignment="right"),
+    "findings that match": st.column_config.TextColumn("findings that match", alignment="right"),
+}
 
 
 @card(
@@ -71,6 +176,7 @@ def forest_card(filters: Filters) -> None:
     st.caption(definition(metric))
     late = estimates.pending(filters, "error_ceiling") if figure.kind in {"caught", "localized"} else None
     rows = figure_rows(found, figure, beside_people=late is None)
+    rows = best_first(rows, figure.metric.best)
     drawn = charts.forest(rows, title=figure.title, metric=figure.metric)
     event = plot(drawn, key="chart-forest", alt=figure.title)
     point = kept_point(event, key="forest", of=(filters.unpinned(), figure.name), drawn=late is None)
@@ -78,6 +184,13 @@ def forest_card(filters: Filters) -> None:
         drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
         drill_down(filters, figure.name, *map(str, point[:3]), key="behind-forest")
     ceiling_line(late, has_ceiling="ceiling" in rows.columns, name="late-ceiling")
+
+
+def best_first(rows: pd.DataFrame, best: Best) -> pd.DataFrame:
+    """Judges in the order of what is asked, undefined ones last."""
+    by = rows["value"].abs() if best == "zero" else rows["value"]
+    order = by.sort_values(ascending=best != "high", kind="stable", na_position="last").index
+    return rows.loc[order].reset_index(drop=True)
 
 
 @card(

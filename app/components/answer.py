@@ -1,0 +1,103 @@
+"""The Overview's first sentence: what judges catch, what people find of each other's errors, who comes near."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tracejury.ingest.words import counted
+from tracejury.judging.agreement import ceiling
+from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.rounding import half_up
+
+MOST = 4  # judge models that are all named
+NO_PEOPLE = "how far people agree is unknown, since no two people labelled the same trace blind"
+
+
+def answer(suite: pd.DataFrame, reached: pd.DataFrame | None) -> list[str]:
+    """Say in one sentence for each split what judge models caught, beside people; true in every state of the data.
+
+    `suite`: `Inputs.suite`; `reached`: `Inputs.error_ceiling`, None while it is being computed. A judge model is within
+    reach of people where its interval reaches their value.
+    """
+    caught = suite[(suite["impact"] == "all") & (suite["kind"] == "caught")]
+    if caught.empty:
+        return ["No judge that reports errors has answered a trace that the reference reviewed."]
+    splits = list(dict.fromkeys(caught["split"]))
+    told = [_of_split(caught[caught["split"] == split], _people(reached, split), reached is None) for split in splits]
+    return told if len(splits) == 1 else [f"{split}: {words}" for split, words in zip(splits, told, strict=True)]
+
+
+def _people(reached: pd.DataFrame | None, split: str) -> pd.Series | None:
+    """The row of what people find of each other's errors, whatever the dimension."""
+    if reached is None:
+        return None
+    wanted = {"dimension": ceiling.ANY, "impact": "all", "metric": "recall", "kind": "caught", "split": split}
+    rows = reached[(reached[list(wanted)] == pd.Series(wanted)).all(axis=1) & (reached["n"] > 0)]
+    return None if rows.empty else rows.iloc[0]
+
+
+def _of_split(caught: pd.DataFrame, people: pd.Series | None, is_pending: bool) -> str:
+    known = caught[caught["n"] > 0].sort_values("coverage", ascending=False, kind="stable")
+    if known.empty:
+        return _why_nothing(caught)
+    waiting = int(((caught["n"] == 0) & (caught["not_matched"] > 0)).sum())
+    parts = [
+        _judges(known),
+        *([f"of {counted(waiting, 'judge model')} nothing is known, since no matches are proposed"] if waiting else []),
+        *_beside(known, people, is_pending=is_pending),
+    ]
+    return "; ".join(parts) + "."
+
+
+def _why_nothing(caught: pd.DataFrame) -> str:
+    if caught["not_matched"].any():
+        return "What judges caught is unknown: no matches are proposed yet."
+    if caught["failed"].any():
+        return "What judges would catch is unknown: they failed on every trace with a reference error."
+    return "There is nothing to catch: the reference has no error on a trace that a judge answered."
+
+
+def _judges(known: pd.DataFrame) -> str:
+    """The judge models best first; of many the best and the last."""
+    few = f" (only {counted(int(known['n'].max()), 'error')})" if known["n"].max() < TOO_FEW else ""
+    shares = [
+        f"{name} {_share(value, low, high)}"
+        for name, value, low, high in zip(
+            known["judge_model"], known["coverage"], known["coverage_low"], known["coverage_high"], strict=True
+        )
+    ]
+    name, first = known["judge_model"].iloc[0], shares[0].removeprefix(f"{known['judge_model'].iloc[0]} ")
+    if len(shares) > MOST:
+        most = f"Of {len(shares)} judge models, {name} catches most of the reference errors, {first}"
+        return f"{most}, and {shares[-1]} the least{few}"
+    number, _, bounds = first.partition(" %")
+    return _listed([f"{name} catches {number} % of the reference errors{few}{bounds}", *shares[1:]])
+
+
+def _beside(known: pd.DataFrame, people: pd.Series | None, *, is_pending: bool) -> list[str]:
+    if people is None:
+        return ["what people find of each other's errors is being computed" if is_pending else NO_PEOPLE]
+    value = float(people["value"])
+    few = f" (only {counted(int(people['n']), 'comparison')})" if people["n"] < TOO_FEW else ""
+    words = [f"people among themselves {_share(value, people['low'], people['high'])}{few}"]
+    bounded = known[known["coverage_high"].notna()]
+    if bounded.empty:
+        return [*words, "too few traces to say who is within reach of people"]
+    near = list(bounded.loc[bounded["coverage_high"] >= value, "judge_model"])
+    if not near:
+        return [*words, "no judge is within reach of people"]
+    if len(near) > MOST:
+        return [*words, f"{len(near)} of {len(known)} are within reach of people"]
+    return [*words, f"{_listed(near)} {'is' if len(near) == 1 else 'are'} within reach of people"]
+
+
+def _share(value: float, low: float, high: float) -> str:
+    """`36 % [31, 41]`."""
+    bounds = "" if pd.isna(low) or pd.isna(high) else f" [{half_up(100 * low, 0)}, {half_up(100 * high, 0)}]"
+    return f"{half_up(100 * value, 0)} %{bounds}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

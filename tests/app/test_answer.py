@@ -1,0 +1,73 @@
+"""The Overview's first sentence is true in every state of the data."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tracejury.app.components.answer import NO_PEOPLE, answer
+
+NAN = float("nan")
+Judge = tuple[str, float, float, float, int, int, int]
+CHECKS: Judge = ("checks", 0.36, 0.314, 0.41, 381, 0, 0)
+STRONG: Judge = ("o3", 0.62, 0.55, 0.69, 381, 0, 0)
+UNMATCHED: Judge = ("later", NAN, NAN, NAN, 0, 40, 0)
+
+
+def suite(*judges: Judge, split: str = "all") -> pd.DataFrame:
+    columns = ["judge_model", "coverage", "coverage_low", "coverage_high", "n", "not_matched", "failed"]
+    return pd.DataFrame(judges, columns=columns).assign(impact="all", kind="caught", split=split)
+
+
+def people(value: float = 0.68, n: int = 60, split: str = "all") -> pd.DataFrame:
+    row = {"dimension": "any", "impact": "all", "metric": "recall", "kind": "caught", "split": split, "value": value}
+    return pd.DataFrame([{**row, "low": value - 0.08, "high": value + 0.08, "n": n}])
+
+
+NOBODY = people().head(0)
+ONE = "checks catches 36 % of the reference errors [31, 41]"
+
+
+@pytest.mark.parametrize(
+    ("table", "reached", "sentence"),
+    [
+        (suite(CHECKS), people(), f"{ONE}; people among themselves 68 % [60, 76]; no judge is within reach of people."),
+        (suite(CHECKS), NOBODY, f"{ONE}; {NO_PEOPLE}."),
+        (suite(CHECKS), people(n=0), f"{ONE}; {NO_PEOPLE}."),
+        (suite(CHECKS), None, f"{ONE}; what people find of each other's errors is being computed."),
+        (suite(UNMATCHED), people(), "What judges caught is unknown: no matches are proposed yet."),
+        (suite(("m", NAN, NAN, NAN, 0, 0, 9)), NOBODY,
+         "What judges would catch is unknown: they failed on every trace with a reference error."),
+        (suite(("m", NAN, NAN, NAN, 0, 0, 0)), NOBODY,
+         "There is nothing to catch: the reference has no error on a trace that a judge answered."),
+        (suite().head(0), NOBODY, "No judge that reports errors has answered a trace that the reference reviewed."),
+        (suite(CHECKS, STRONG), people(),
+         "o3 catches 62 % of the reference errors [55, 69] and checks 36 % [31, 41]; people among themselves 68 % "
+         "[60, 76]; o3 is within reach of people."),
+        (suite(CHECKS, UNMATCHED), NOBODY,
+         f"{ONE}; of 1 judge model nothing is known, since no matches are proposed; {NO_PEOPLE}."),
+        (suite(("checks", 1.0, NAN, NAN, 1, 0, 0)), people(n=2),
+         "checks catches 100 % of the reference errors (only 1 error); people among themselves 68 % [60, 76] (only 2 "
+         "comparisons); too few traces to say who is within reach of people."),
+    ],
+)  # fmt: skip
+def test_the_sentence(table: pd.DataFrame, reached: pd.DataFrame | None, sentence: str) -> None:
+    assert answer(table, reached) == [sentence]
+
+
+def test_four_judges_are_all_named_and_of_eighteen_the_best_and_the_last() -> None:
+    judges = [(f"m{place}", 0.9 - place / 25, 0.8 - place / 25, 0.95 - place / 25, 300, 0, 0) for place in range(18)]
+    (four,) = answer(suite(*judges[:4]), NOBODY)
+    assert [four.index(f"m{place} ") for place in range(4)] == sorted(four.index(f"m{place} ") for place in range(4))
+    (many,) = answer(suite(*judges[::-1]), people(0.75))
+    assert many == (
+        "Of 18 judge models, m0 catches most of the reference errors, 90 % [80, 95], and m17 22 % [12, 27] the least; "
+        "people among themselves 75 % [67, 83]; 6 of 18 are within reach of people."
+    )
+
+
+def test_each_part_of_a_split_has_its_own_sentence() -> None:
+    table = pd.concat([suite(CHECKS, split="dev"), suite(STRONG, split="test")])
+    dev, test = answer(table, people(split="test"))
+    assert dev == f"dev: {ONE}; {NO_PEOPLE}."
+    assert test.endswith("people among themselves 68 % [60, 76]; o3 is within reach of people.")
