@@ -49,7 +49,8 @@ def inputs(opened: Workspace, gold: ReferenceKind | None, **more: Any) -> Inputs
         traces = list(connection.scalars(select(tables.review.c.trace_id).distinct()))
         parts = tuple((trace, "dev" if n % 3 else "test") for n, trace in enumerate(sorted(traces)))
         filters = Filters(reference=gold, split=Split(name="s", parts=parts), **more)
-        return inputs_of(load_frames(connection, filters), filters, opinions_of(connection, filters))
+        frames = load_frames(connection, filters)
+        return inputs_of(frames, filters, opinions_of(connection, filters, frames))
 
 
 @pytest.mark.parametrize(("gold", "missing"), [(None, "drop"), ("majority", "disagree")])

@@ -160,7 +160,8 @@ class TestPersonPairs:
         judged(space, finding(WRONG_TOOL, 4), score=1)
         with read_transaction(space.engine) as connection:
             selection = Filters(reference="ada", draws=0)
-            inputs = inputs_of(load_frames(connection, selection), selection, opinions_of(connection, selection))
+            frames = load_frames(connection, selection)
+            inputs = inputs_of(frames, selection, opinions_of(connection, selection, frames))
         figures = inputs.error_figures.set_index(["dimension", "impact", "kind", "metric"])
         assert figures.loc[("TC", "all", "caught", "recall"), "ceiling"] == pytest.approx(2 / 3)
         scores = inputs.figures_of_scores.set_index(["dimension", "metric"])
