@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import stdev
 from typing import Literal, get_args
 
 from tracejury.ingest.formats.gaia2.setting import SETTING
-from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, text, whole, word
+from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, whole, word
 from tracejury.ingest.formats.gaia2.verdict import (
     JUDGE_OR_RUN_RAISED,
     JUDGE_RAISED,
@@ -18,7 +18,7 @@ from tracejury.ingest.formats.gaia2.verdict import (
     RUN_RAISED_UNSCORED,
     TIME_LIMIT,
 )
-from tracejury.ingest.formats.maseval import SCORED_STATUSES, report_id, report_outcome
+from tracejury.ingest.formats.maseval import SCORED_STATUSES
 from tracejury.ingest.trace import Json, Outcome
 
 RunStatus = Literal[
@@ -317,56 +317,6 @@ def _verdict_of_maseval(attributes: Mapping[str, Json]) -> dict[str, Json]:
     return next((entry for entry in entries if "gsr" in entry), {})
 
 
-def maseval_metrics(reports: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
-    """The summary of MASEval reports, number for number that of `compute_gaia2_metrics` (MASEval 0.5.1).
-
-    Reports whose status is no agent's doing and verdicts without `gsr` are not scored; without any scored task the
-    rates are 0, as there.
-    """
-    all_reports = list(reports)
-    statuses: dict[str, int] = {}
-    entries: list[Mapping[str, Json]] = []
-    for report in all_reports:
-        status = text(report.get("status", "unknown")) or "unknown"
-        statuses[status] = statuses.get(status, 0) + 1
-        if status in SCORED_STATUSES:
-            entries.extend(item for raw in sequence(report.get("eval")) if _gsr(item := mapping(raw)) is not None)
-    capabilities: dict[str, list[Mapping[str, Json]]] = {}
-    for entry in entries:
-        capabilities.setdefault(text(entry.get("capability", "unknown")) or "unknown", []).append(entry)
-    return {
-        "total_tasks": len(all_reports),
-        "scored_tasks": len(entries),
-        "gsr": _mean(entries, _gsr),
-        "partial_gsr": _mean(entries, _partial),
-        "by_capability": {name: _capability(group) for name, group in capabilities.items()},
-        "status_counts": dict(statuses),
-    }
-
-
-def maseval_unscored(reports: Iterable[Mapping[str, Json]]) -> list[tuple[str, str]]:
-    """Each report that the rates leave out, with the reason."""
-    return [(report_id(report), found.reason or "") for report in reports if (found := _unscored(report)) is not None]
-
-
-def _unscored(report: Mapping[str, Json]) -> Outcome | None:
-    scored = text(report.get("status")) in SCORED_STATUSES and any(
-        _gsr(mapping(item)) is not None for item in sequence(report.get("eval"))
-    )
-    return None if scored else report_outcome(report)
-
-
-def _capability(entries: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    passed = sum(bool(entry.get("passed", False)) for entry in entries)
-    return {
-        "count": len(entries),
-        "passed": passed,
-        "gsr": _mean(entries, _gsr),
-        "partial_gsr": _mean(entries, _partial),
-        "pass_rate": passed / len(entries),
-    }
-
-
 def _gsr(entry: Mapping[str, Json]) -> float | None:
     return number(entry.get("gsr"))
 
@@ -374,8 +324,3 @@ def _gsr(entry: Mapping[str, Json]) -> float | None:
 def _partial(entry: Mapping[str, Json]) -> float | None:
     partial = number(entry.get("partial_gsr"))
     return _gsr(entry) if partial is None else partial
-
-
-def _mean(entries: Sequence[Mapping[str, Json]], value: Callable[[Mapping[str, Json]], float | None]) -> float:
-    values = [value(entry) or 0.0 for entry in entries]
-    return sum(values) / len(values) if values else 0.0

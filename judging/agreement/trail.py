@@ -231,14 +231,6 @@ def trail_correlations(trail_scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)
 
 
-def flooding(gold: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:
-    """The prediction that wins the official scores: every span (trace_id, location) with every category."""
-    categories = pd.DataFrame({"category": CATEGORIES})
-    traces = set(gold["trace_id"].astype(str))
-    known = spans[spans["trace_id"].astype(str).isin(traces)]
-    return known[["trace_id", "location"]].merge(categories, how="cross")
-
-
 def _labels(side: pd.DataFrame, name: str, traces: set[str]) -> pd.DataFrame:
     frames.require(side, name, ("trace_id", "category", "location"))
     rows = pd.DataFrame(

@@ -131,12 +131,6 @@ def traces_for_agreement(icc: float, people: int, width: float, *, level: float 
     return ceil(_bonett(icc, people, level) / width**2 + 1 + more - 1e-9)
 
 
-def agreement_width(icc: float, people: int, traces: int, *, level: float = LEVEL) -> float:
-    """Return the width that `traces_for_agreement` gives so many traces, infinite for one."""
-    _check_agreement(icc, people)
-    return sqrt(_bonett(icc, people, level) / (traces - 1)) if traces > 1 else float("inf")
-
-
 def _check_agreement(icc: float, people: int) -> None:
     if people < 2:
         raise ValueError(f"{people} people: agreement needs two. Try: --people 2")

@@ -68,7 +68,6 @@ class Progress:
     finished: int
     total: int
     states: Mapping[str, int]
-    in_flight: int
     spent_usd: float
     elapsed_s: float
     perhaps_usd: float = 0.0
@@ -155,7 +154,7 @@ class Runner:
         self._fault: BaseException | None = None
         self._none_until = 0.0
         self._failures: list[tuple[Cell, str, str]] = []
-        self._errors_in_a_row = self._judged = self._calls_in_flight = self._longest_answer = 0
+        self._errors_in_a_row = self._judged = self._longest_answer = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="run-store")
 
     def stop(self, message: str = "stopped") -> None:
@@ -426,7 +425,6 @@ class Runner:
         for attempt in range(self.spec.attempts):
             await limiter.acquire(tokens + self._answer_tokens())
             await self._send(Sending(cell=cell, request_hash=key, most_usd=most))
-            self._calls_in_flight += 1
             try:
                 reply = await group.setup.call(request)
                 return replace(reply, attempts=attempt + 1)
@@ -437,8 +435,6 @@ class Runner:
                 if not isinstance(error, ModelError) or not self._is_tried_again(error, attempt):
                     raise
                 await limiter.back_off(attempt, error)
-            finally:
-                self._calls_in_flight -= 1
         raise AssertionError("attempts are at least 1")
 
     async def _no_reply(self, cell: Cell, key: str, error: Exception, most_usd: float | None) -> None:
@@ -474,7 +470,6 @@ class Runner:
                 finished=self._judged,
                 total=sum(self._states.values()) if self._states else 0,
                 states=dict(self._states),
-                in_flight=self._calls_in_flight,
                 spent_usd=self._budget.spent_usd,
                 perhaps_usd=self._budget.perhaps_usd,
                 elapsed_s=time.monotonic() - self._started,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE
-from tracejury.ingest.gsr import Run, gsr, maseval_metrics, maseval_unscored, run_of
+from tracejury.ingest.gsr import Run, gsr, run_of
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Trace
 
@@ -108,63 +108,3 @@ def test_a_real_benchmark_gives_the_rates_of_its_own_statistics(shared: Path) ->
         told["pass_at_k"],
         told["pass_k"],
     )
-
-
-# MASEval
-
-
-def verdict(gsr_: float | None, capability: str, **more: Any) -> dict[str, Any]:
-    passed = {"partial_gsr": gsr_, "passed": gsr_ == 1, "capability": capability}
-    return {"task_id": "t", "repeat_idx": 0, "status": "success", "eval": [{"gsr": gsr_, **passed}], **more}
-
-
-@pytest.mark.shared
-def test_metrics_of_real_reports_are_those_of_maseval(shared: Path) -> None:
-    folder = shared / "gaia2/maseval"
-    reports = [report for path in sorted(folder.glob("report*.json")) for report in json.loads(path.read_bytes())]
-    # metrics.json counts nine tasks; two single-turn ones that failed are not among the files.
-    assert len(reports) == 7
-    told = json.loads((folder / "metrics.json").read_bytes())
-    assert maseval_metrics([*reports, verdict(0.0, "execution"), verdict(0.0, "execution")]) == told
-
-
-@pytest.mark.shared
-def test_reports_without_a_score_are_named_with_the_reason(shared: Path) -> None:
-    folder = shared / "gaia2/maseval"
-    reports = [report for path in sorted(folder.glob("report*.json")) for report in json.loads(path.read_bytes())]
-    assert maseval_unscored(reports) == [
-        ("local_0003_0_scripted-react-model", "verdict exception: Auth error in litellm."),
-        ("local_0008_0", "status setup_failed: the task did not get as far as a verdict"),
-    ]
-
-
-def test_metrics_follow_maseval_on_scores_statuses_and_capabilities() -> None:
-    reports = [
-        verdict(1.0, "time"),
-        verdict(0.0, "search", status="agent_error"),
-        verdict(1.0, "search", status="environment_error"),  # no agent's doing: not scored
-        verdict(None, "search"),
-        verdict(1.0, "search", eval=None),
-    ]
-    assert maseval_metrics(reports) == {
-        "total_tasks": 5,
-        "scored_tasks": 2,
-        "gsr": 0.5,
-        "partial_gsr": 0.5,
-        "by_capability": {
-            "time": {"count": 1, "passed": 1, "gsr": 1.0, "partial_gsr": 1.0, "pass_rate": 1.0},
-            "search": {"count": 1, "passed": 0, "gsr": 0.0, "partial_gsr": 0.0, "pass_rate": 0.0},
-        },
-        "status_counts": {"success": 3, "agent_error": 1, "environment_error": 1},
-    }
-
-
-def test_metrics_of_no_reports_are_those_of_maseval() -> None:
-    assert maseval_metrics([]) == {
-        "total_tasks": 0,
-        "scored_tasks": 0,
-        "gsr": 0.0,
-        "partial_gsr": 0.0,
-        "by_capability": {},
-        "status_counts": {},
-    }
