@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 VERSION = 1
 """Of tables and records: a corpus of another version is refused."""
 NO_DATE = "none"
+REBUILD = "delete the corpus, or take another address, and build it again from its sources"
+"""What to do where a file of a corpus is damaged."""
 PARTITIONING = ds.partitioning(pa.schema([("date", pa.string()), ("source", pa.string())]), flavor="hive")
 _NAME, _RECORDS, _LOCK = "tracejury corpus", "_records", "_writing.json"
 
@@ -71,8 +73,8 @@ class Corpus:
             return []
         names = [name for name in self.fs.ls(folder, detail=False) if name.endswith(".json")]
         bodies = self.fs.cat(names) if names else {}
-        made = [Record(**orjson.loads(body)) for body in bodies.values()]
-        return sorted(made, key=lambda record: (record.build, record.number))
+        records = [_record(name, body) for name, body in bodies.items()]
+        return sorted(records, key=lambda record: (record.build, record.number))
 
     def dataset(
         self, table: str, records: Iterable[Record] | None = None, *, schema: pa.Schema | None = None
@@ -106,7 +108,7 @@ class Corpus:
             body = self.fs.cat_file(path) if self.fs.exists(path) else None
         if body is None:
             raise IngestError(f"there is no corpus at {self.url}", remedy="tracejury corpus build SOURCE --out URL")
-        document = orjson.loads(body)
+        document = _document(path, body)
         if document.get("name") != _NAME or document.get("version") != VERSION:
             told = f"{self.url} holds a corpus of version {document.get('version')!r}; this program reads {VERSION}"
             raise IngestError(told, remedy="build it again at another address")
@@ -144,7 +146,7 @@ class Corpus:
 
     def _holder(self) -> dict[str, Any]:
         path = self.path(_LOCK)
-        return dict(orjson.loads(self.fs.cat_file(path))) if self.fs.exists(path) else {}
+        return _document(path, self.fs.cat_file(path)) if self.fs.exists(path) else {}
 
     def _take_lock(self, work: str) -> None:
         holder = self._holder()
@@ -171,6 +173,22 @@ class Corpus:
         self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         self.fs.pipe_file(f"{path}.new", orjson.dumps(document, option=orjson.OPT_INDENT_2))
         self.fs.mv(f"{path}.new", path)
+
+
+def _document(path: str, body: bytes) -> dict[str, Any]:
+    """Read a JSON object of a corpus. Raises `IngestError` where the file is damaged."""
+    try:
+        return dict(orjson.loads(body))
+    except (ValueError, TypeError) as error:
+        raise IngestError(f"{path} is damaged: {error}", remedy=REBUILD) from error
+
+
+def _record(path: str, body: bytes) -> Record:
+    document = _document(path, body)
+    try:
+        return Record(**document)
+    except TypeError as error:
+        raise IngestError(f"{path} is no record of a partition: {error}", remedy=REBUILD) from error
 
 
 def open_corpus(url: str) -> Corpus:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 from tests.ingest.corpora import SAMPLES, otlp_file
 
@@ -38,6 +39,20 @@ def test_build_names_what_it_cannot_open(tmp_path: Path) -> None:
     assert "nowhere" in told
     assert "Try: check the path" in told
     assert "--engine dask" in run("build", tmp_path, "--out", tmp_path, "--scheduler", "tcp://x", code=2).output
+
+
+@pytest.mark.parametrize("pattern", ["corpus.json", "_records/*.json", "spans/*/*/*.parquet", "scores/*/*/*.parquet"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\x00" * 40])
+def test_a_damaged_file_of_a_corpus_is_named_with_what_to_do(tmp_path: Path, pattern: str, content: bytes) -> None:
+    url = tmp_path / "corpus"
+    run("build", otlp_file(tmp_path / "a.jsonl", 1, 2), "--out", url, "--workers", 1)
+    run("check", url, "--workers", 1)
+    (file,) = url.glob(pattern)
+    file.write_bytes(content)
+    told = run("summary", url, code=1).output
+    assert "damaged" in told or "no record" in told or "corpus of version" in told
+    assert file.name in told or str(url) in told
+    assert "build it again" in told
 
 
 def test_check_and_summary_name_what_they_count(tmp_path: Path) -> None:
