@@ -68,24 +68,24 @@ def labels(filters: Filters) -> pd.DataFrame:
     """Every current error label, one row each; spans, dimensions and evidence as JSON."""
     table = tables.error_label
     with read_transaction(workspace().engine) as connection:
-        found = error_labels(connection, *_of_people(filters, table))
-    kept = _kept([asdict(label) for label in found], filters)
+        errors = error_labels(connection, *_of_people(filters, table))
+    rows = _kept([asdict(label) for label in errors], filters)
     columns = [
         "label_id", "trace_id", "annotator", "span_ids", "dimensions", "impact", "category", "description", "evidence",
         "phase", "attributes",
     ]  # fmt: skip
-    return pd.DataFrame(kept, columns=columns, dtype=object)
+    return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
 def score_rows(filters: Filters) -> pd.DataFrame:
     """Every current score of a person, one row each."""
     table = tables.score_label
     with read_transaction(workspace().engine) as connection:
-        found = score_labels(connection, *_of_people(filters, table))
-    kept = _kept([asdict(score) for score in found], filters)
+        scores = score_labels(connection, *_of_people(filters, table))
+    rows = _kept([asdict(score) for score in scores], filters)
     columns = ["trace_id", "annotator", "dimension", "value", "not_applicable", "note", "confidence", "phase"]
     types = {"value": "float64", "not_applicable": "bool", "confidence": "Int64"}
-    return pd.DataFrame(kept, columns=columns, dtype=object).astype(types)
+    return pd.DataFrame(rows, columns=columns, dtype=object).astype(types)
 
 
 def findings(filters: Filters) -> pd.DataFrame:
@@ -96,8 +96,8 @@ def findings(filters: Filters) -> pd.DataFrame:
 def findings_said(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with a `finding_id`, with what each finding says and cites."""
     with read_transaction(workspace().engine) as connection:
-        said = _findings_said(connection, [int(key) for key in rows["finding_id"]])
-    return rows.merge(said, on="finding_id", how="left")
+        findings = _findings_said(connection, [int(key) for key in rows["finding_id"]])
+    return rows.merge(findings, on="finding_id", how="left")
 
 
 def stored_rows(name: str, filters: Filters) -> pd.DataFrame:
@@ -220,8 +220,8 @@ def with_tables(filters: Filters) -> Filters:
 
 def manifest(filters: Filters, *, blind: Collection[str] = ()) -> dict[str, Json]:
     """What an export was made from: versions, hashes, filters, seed, draws, rules for missing, rows left out."""
-    found = manifest_of(estimates.facts(filters), filters, estimates.inputs(filters))
-    return {**found, "filters": filters.label(), "rows_left_out_of_traces": list[Json](sorted(blind))}
+    record = manifest_of(estimates.facts(filters), filters, estimates.inputs(filters))
+    return {**record, "filters": filters.label(), "rows_left_out_of_traces": list[Json](sorted(blind))}
 
 
 def report_zip(
@@ -271,10 +271,10 @@ def _trace_ids(filters: Filters) -> set[str]:
 
 def _of_people(filters: Filters, table: SqlTable) -> list[ColumnElement[bool]]:
     """What the filters leave of labels or scores: of the person, blind ones unless revealed ones count too."""
-    kept = [table.c.occasion == 0]
+    conditions = [table.c.occasion == 0]
     if filters.reference is not None:
-        kept.append(table.c.annotator == filters.reference)
-    return [*kept, *([table.c.phase == "blind"] if filters.blind_only else [])]
+        conditions.append(table.c.annotator == filters.reference)
+    return [*conditions, *([table.c.phase == "blind"] if filters.blind_only else [])]
 
 
 def _kept(rows: list[dict[str, object]], filters: Filters) -> list[dict[str, object]]:
@@ -294,7 +294,7 @@ def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
     wanted = set(keys)
     query = select(tables.finding.c.finding_key, tables.finding.c.cell_key)
     cells = {cell for key, cell in connection.execute(query) if key in wanted}
-    found = findings_of(connection, sorted(cells))
+    findings = findings_of(connection, sorted(cells))
     rows = [
         {
             "finding_id": key,
@@ -308,7 +308,7 @@ def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
             "cites": [citation.cite for citation in finding.citations],
             "span_ids": [citation.span_id for citation in finding.citations],
         }
-        for of_cell in found.values()
+        for of_cell in findings.values()
         for key, finding in of_cell
         if key in wanted
     ]

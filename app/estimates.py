@@ -147,9 +147,9 @@ class EstimateQueue:
     def get(self, key: EstimateKey, *, patience_s: float) -> pd.DataFrame:
         """The estimate, waited for a moment. Raises `PendingEstimateError`, or as `result` why there is none."""
         if self.files.has(key) or self._wait(key, patience_s):
-            kept = self.files.get(key)
-            if kept is not None:
-                return kept
+            stored = self.files.get(key)
+            if stored is not None:
+                return stored
             error = self.failure(key)
             if error is not None and not self.is_stale(key):
                 raise error
@@ -369,8 +369,8 @@ def pinned(filters: Filters) -> tuple[Filters, Revisions]:
 
     What is made here is always of now.
     """
-    found = revisions(filters)
-    return (filters if is_small(found.shown) else replace(filters, revision=found.shown)), found
+    current = revisions(filters)
+    return (filters if is_small(current.shown) else replace(filters, revision=current.shown)), current
 
 
 def with_all(filters: Filters, *names: str) -> Filters:

@@ -22,8 +22,8 @@ class EstimateError(Exception):
 
 def _price(prices: Prices) -> str:
     """As `--price` takes it: US dollars per million tokens."""
-    given = (prices.prompt, prices.completion, prices.cache_read)
-    return ",".join(repr(price * 1e6) for price in given if price is not None)
+    rates = (prices.prompt, prices.completion, prices.cache_read)
+    return ",".join(repr(price * 1e6) for price in rates if price is not None)
 
 
 def estimate(spec: RunSpec, home: Path) -> pd.DataFrame:
@@ -45,5 +45,5 @@ def estimate(spec: RunSpec, home: Path) -> pd.DataFrame:
     if done.returncode != 0:
         told = done.stderr.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
         raise EstimateError(told.removeprefix("Error: ") or f"the command ended with {done.returncode}")
-    found = pd.DataFrame(orjson.loads(done.stdout)["estimate"], columns=COLUMNS)
-    return found.astype(dict.fromkeys(COLUMNS[5:], "float64"))
+    rows = pd.DataFrame(orjson.loads(done.stdout)["estimate"], columns=COLUMNS)
+    return rows.astype(dict.fromkeys(COLUMNS[5:], "float64"))

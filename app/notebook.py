@@ -319,8 +319,8 @@ def alpha(ratings: pd.DataFrame, level: reliability.Level = "interval") -> pd.Se
     """
     _must_have(ratings, "ratings", ("unit", "rater", "value"))
     row = reliability.reliability_table(ratings).iloc[0]
-    kept = {"value": f"alpha_{level}", "low": f"alpha_{level}_low", "high": f"alpha_{level}_high", "n": "n"}
-    return pd.Series({name: row.get(column) for name, column in kept.items()} | {"reason": row.get("reason")})
+    columns = {"value": f"alpha_{level}", "low": f"alpha_{level}_low", "high": f"alpha_{level}_high", "n": "n"}
+    return pd.Series({name: row.get(column) for name, column in columns.items()} | {"reason": row.get("reason")})
 
 
 def precision_recall(error_pairs: pd.DataFrame) -> pd.DataFrame:

@@ -113,13 +113,13 @@ def split_folder() -> Path:
 
 def splits() -> dict[str, Split]:
     """Every split file that can be read, and each of its parts, by `file` and `file:part`."""
-    found: dict[str, Split] = {}
+    by_name: dict[str, Split] = {}
     for file in sorted(split_folder().glob("*.json")):
         split = _split_in(file, file.stat().st_mtime_ns)
         if split is not None:
             parts = (split.only(part) for part in sorted(set(split.by_trace.values())))
-            found |= {one.name: one for one in (split, *parts)}
-    return found
+            by_name |= {one.name: one for one in (split, *parts)}
+    return by_name
 
 
 @lru_cache(maxsize=64)

@@ -75,10 +75,10 @@ def watch(task: EstimateKey | Renewal, *, name: str) -> None:
 
 def of_one_revision(filters: Filters) -> tuple[Filters, Revisions]:
     """The filters held to the revision that the page shows; says so where that is older than the data."""
-    pinned, found = estimates.pinned(filters)
-    if found.pending is not None:
-        _renewing(found.shown, found.pending)
-    return pinned, found
+    pinned, current = estimates.pinned(filters)
+    if current.pending is not None:
+        _renewing(current.shown, current.pending)
+    return pinned, current
 
 
 def _renewing(shown: tuple[int, ...], pending: Renewal) -> None:

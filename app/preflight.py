@@ -70,32 +70,32 @@ def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
     known = {row.trace_id: row.digest for row in stored}
     format_of = {row.trace_id: row.format for row in stored}
     damaged = {row.trace_id for row in stored if is_damaged(orjson.loads(row.warnings))}
-    found = Preflight(traces=pd.DataFrame(columns=list(COLUMNS)))
+    preflight = Preflight(traces=pd.DataFrame(columns=list(COLUMNS)))
     rows: list[tuple[object, ...]] = []
     seen: set[str] = set()
     gaps: dict[str, Gaps] = defaultdict(Gaps)
     for item in read_inputs(inputs):
         if isinstance(item, LooseLogs):
-            found.loose.append(item)
+            preflight.loose.append(item)
             continue
         if isinstance(item, Rejected):
-            found.rejected.append(item)
+            preflight.rejected.append(item)
             continue
         state = _state(item, known, seen)
         if state == "changed" and item.trace_id in damaged and not is_damaged(item.warnings):
             state = "new"
-        found.joinable += state == "changed" and may_complete(format_of[item.trace_id], item.format)
+        preflight.joinable += state == "changed" and may_complete(format_of[item.trace_id], item.format)
         seen.add(item.trace_id)
         rows.append(_row(item, state, measured=len(rows) < READ_LIMIT))
         for warning in item.all_warnings:
-            found.warnings[warning.split(":", 1)[0]] += 1
+            preflight.warnings[warning.split(":", 1)[0]] += 1
             if warning.partition(":")[0] not in GAPS:
-                found.warning_texts.append(f"{item.source.file}: {warning}")
+                preflight.warning_texts.append(f"{item.source.file}: {warning}")
         gaps[item.source.file] += find_gaps(item.spans, item.messages, format=item.format)
-        found.unread += any(warning.partition(":")[0] in GAPS for warning in item.warnings)
-    found.warning_texts[:0] = [f"{file}: {warning}" for file, each in gaps.items() for warning in each.warnings()]
-    found.traces = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"judge_text": "Int64"})
-    return found
+        preflight.unread += any(warning.partition(":")[0] in GAPS for warning in item.warnings)
+    preflight.warning_texts[:0] = [f"{file}: {warning}" for file, each in gaps.items() for warning in each.warnings()]
+    preflight.traces = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"judge_text": "Int64"})
+    return preflight
 
 
 def storable(inputs: Mapping[str, bytes]) -> Iterator[Trace | Rejected]:
@@ -139,10 +139,10 @@ def _row(trace: Trace, state: str, *, measured: bool) -> tuple[object, ...]:
 
 def _all_text(trace: Trace) -> int:
     """Characters that the spans hold when each repeats its messages, as the source does."""
-    said = [len(message.content or "") for message in trace.messages]
+    texts = [len(message.content or "") for message in trace.messages]
     own = sum(
         len(text or "")
         for span in trace.spans
         for text in (span.input, span.output, span.tool_arguments, span.status_message)
     )
-    return own + sum(said[p] for span in trace.spans for p in (*span.input_messages, *span.output_messages))
+    return own + sum(texts[p] for span in trace.spans for p in (*span.input_messages, *span.output_messages))

@@ -74,11 +74,11 @@ def ask_database() -> None:
 
 def user() -> User:
     """The person at the screen. The page ends here, with a way in, where nobody is signed in."""
-    found = signed_in()
-    if found is None:
+    account = signed_in()
+    if account is None:
         _ask_to_sign_in()
         st.stop()
-    return found
+    return account
 
 
 def must(role: Role) -> None:
@@ -99,12 +99,12 @@ def signed_in() -> User | None:
         return asker
     match config().sign_in:
         case "password":
-            found = person_of_session(signin.read(workspace().secret(), st.context.cookies.get(signin.COOKIE)))
+            account = person_of_session(signin.read(workspace().secret(), st.context.cookies.get(signin.COOKIE)))
         case "oidc":
-            found = _person_of_provider()
+            account = _person_of_provider()
         case _:
             return User(name=st.query_params.get("as") or config().user, role="admin")
-    return None if found is None else User(name=found.name, role=found.role, epoch=found.epoch)
+    return None if account is None else User(name=account.name, role=account.role, epoch=account.epoch)
 
 
 class NoRightError(Exception):
@@ -139,8 +139,8 @@ def _must_still(who: User, role: Role) -> None:
     if config().sign_in == "off":
         return
     with read_transaction(workspace().engine) as connection:
-        found = person(connection, who.name)
-    if found is None or found.epoch != who.epoch or RANK[found.role] < RANK[role]:
+        account = person(connection, who.name)
+    if account is None or account.epoch != who.epoch or RANK[account.role] < RANK[role]:
         raise NoRightError(f"{who.name} may no longer do this. Try: sign in again")
 
 
@@ -149,8 +149,8 @@ def person_of_session(session: signin.Session | None) -> Person | None:
     if session is None:
         return None
     with read_transaction(workspace().engine) as connection:
-        found = person(connection, session.name)
-    return found if found is not None and found.epoch == session.epoch else None
+        account = person(connection, session.name)
+    return account if account is not None and account.epoch == session.epoch else None
 
 
 def sign_out_now() -> None:
@@ -202,15 +202,15 @@ def _person_of_provider() -> Person | None:
     if not email or st.user.get("email_verified") is False:
         return None
     with read_transaction(workspace().engine) as connection:
-        found = person_by_email(connection, str(email))
-    if found is None and st.user.get("email_verified") is True and is_welcome(str(email), config().new_people):
+        account = person_by_email(connection, str(email))
+    if account is None and st.user.get("email_verified") is True and is_welcome(str(email), config().new_people):
         with write_transaction(workspace().engine) as connection:
-            found = welcome(connection, str(email))
-    if found is not None and not st.session_state.get(_SEEN):
+            account = welcome(connection, str(email))
+    if account is not None and not st.session_state.get(_SEEN):
         st.session_state[_SEEN] = True
         with write_transaction(workspace().engine) as connection:
-            record(connection, who=found.name, what="signed in", subject=found.name, detail={"by": "oidc"})
-    return found
+            record(connection, who=account.name, what="signed in", subject=account.name, detail={"by": "oidc"})
+    return account
 
 
 def is_welcome(email: str, domains: tuple[str, ...]) -> bool:
@@ -264,5 +264,5 @@ def token(subject: str, *, occasion: int = 0, purpose: str = grants.TRACE) -> st
 def link_params(**extra: str | None) -> dict[str, str]:
     """Query parameters for a link to another page: who one is, and `extra` without the empty ones."""
     is_free = config().sign_in == "off" and "as" in st.query_params
-    kept = {"as": st.query_params["as"]} if is_free else {}
-    return kept | {key: value for key, value in extra.items() if value}
+    params = {"as": st.query_params["as"]} if is_free else {}
+    return params | {key: value for key, value in extra.items() if value}

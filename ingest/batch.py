@@ -241,12 +241,12 @@ def _count_late(engine: Engine, report: Report, ready: Ready, outcome: Completio
 
 def _take_logs(engine: Engine, logs: LooseLogs, report: Report) -> None:
     """Complete stored traces by log records, and keep those of others until their spans come."""
-    kept = []
+    rest = []
     with write_transaction(engine, TRACES) as connection:
         for trace_id, body in logs.requests:
             outcome = take_logs(connection, trace_id, body, logs.file)
             if outcome is None:
-                kept.append(trace_id)
+                rest.append(trace_id)
             elif isinstance(outcome, StoreError):
                 told = Rejected(file=logs.file, place=logs.place, reason=str(outcome), remedy=logs.remedy)
                 report.rejected.append(told)
@@ -255,8 +255,8 @@ def _take_logs(engine: Engine, logs: LooseLogs, report: Report) -> None:
                 report.trace_ids.append(trace_id)
             else:
                 report.duplicates += 1
-    if kept:
-        named = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
+    if rest:
+        named = ", ".join(rest[:3]) + (f" and {len(rest) - 3} more" if len(rest) > 3 else "")
         report.waiting.append(f"{logs.file}: log records are kept until the spans of trace {named} come")
 
 

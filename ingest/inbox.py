@@ -57,9 +57,9 @@ def receive(engine: Engine, body: bytes, *, signal: Signal, is_protobuf: bool) -
         with write_transaction(engine, TRACES) as connection:
             if _is_whole(connection, trace_id) and _show(connection, trace_id):
                 shown.append(trace_id)
-    kept = sum(len(items) for _, items in by_trace.values())
-    rejected = sum(1 for _ in _items(request, signal)) - kept
-    return Receipt(items=kept, rejected=rejected, traces=tuple(by_trace), shown=tuple(shown))
+    total = sum(len(items) for _, items in by_trace.values())
+    rejected = sum(1 for _ in _items(request, signal)) - total
+    return Receipt(items=total, rejected=rejected, traces=tuple(by_trace), shown=tuple(shown))
 
 
 def show_stragglers(engine: Engine, *, older_than_s: float) -> list[str]:

@@ -228,8 +228,8 @@ _FOLDED = {_folded(category): category for category in CATEGORIES}
 def _stem(name: str) -> str | None:
     """The trace id that a file name gives: 32 hex digits, or else its stem."""
     stem = PurePath(name).name.split(".", 1)[0]
-    found = _TRACE_ID.search(stem)
-    return found.group().lower() if found else stem or None
+    match = _TRACE_ID.search(stem)
+    return match.group().lower() if match else stem or None
 
 
 def _mended_json(data: bytes) -> tuple[Json, tuple[str, ...]]:
@@ -258,13 +258,13 @@ def _as_json5(text: str) -> str:
     return json.dumps(json5.loads(text))
 
 
-def _trace_id(value: dict[str, Json], given: str | None) -> tuple[str, tuple[str, ...]]:
+def _trace_id(value: dict[str, Json], known: str | None) -> tuple[str, tuple[str, ...]]:
     own = value.get("trace_id")
     if isinstance(own, str) and own.strip():
         return own.strip(), ()
-    if given is None:
+    if known is None:
         raise IngestError("names no trace", place="trace_id", remedy="name the file after its trace")
-    return given, (f"no_trace_id: taken from the file name: {given}",)
+    return known, (f"no_trace_id: taken from the file name: {known}",)
 
 
 def _others(value: dict[str, Json], known: set[str]) -> tuple[str, ...]:
@@ -430,15 +430,15 @@ def _whole_answer(text: str) -> tuple[dict[str, Json], tuple[str, ...]]:
         if isinstance(value, dict) and isinstance(value.get("errors"), list):
             return value, (*document.warnings, *wrapped)
         raise IngestError("JSON without a list of errors")
-    found = [*_fenced(text), *_bare(text)] if "{" in text else []
-    if not found:
+    answers = [*_fenced(text), *_bare(text)] if "{" in text else []
+    if not answers:
         if "{" not in text:
             raise IngestError("no JSON in the answer")
         at_end = text.rstrip().removesuffix("```").rstrip()[-1:] != "}"
         raise IngestError("the answer is cut off within its JSON" if at_end else first.reason, place=first.place)
-    start, end, value = max(found, key=lambda item: item[0])
+    start, end, value = max(answers, key=lambda item: item[0])
     warnings = (
-        [] if len({at for at, _, _ in found}) == 1 else [f"several_answers: {len(found)} answers; the last counts"]
+        [] if len({at for at, _, _ in answers}) == 1 else [f"several_answers: {len(answers)} answers; the last counts"]
     )
     if "{" in text[end:] and '"errors"' in text[end:]:
         raise IngestError("after a whole answer another begins that is cut off")
@@ -464,7 +464,7 @@ def _fenced(text: str) -> list[_Answer]:
 
 def _bare(text: str) -> list[_Answer]:
     """Whole answers that begin on a line of their own."""
-    found: list[_Answer] = []
+    answers: list[_Answer] = []
     end = 0
     for match in re.finditer(r"^[ \t]*\{", text, re.MULTILINE):
         start = match.end() - 1
@@ -472,9 +472,9 @@ def _bare(text: str) -> list[_Answer]:
             continue
         item = _answer_at(text, start)
         if item is not None:
-            found.append(item)
+            answers.append(item)
             end = item[1]
-    return found
+    return answers
 
 
 def _answer_at(text: str, start: int) -> _Answer | None:
@@ -499,7 +499,7 @@ def _from_parquet(name: str, data: bytes) -> Iterator[tuple[str, str | None, byt
             raise IngestError("a parquet file without a column 'labels'", remedy="use the hub's TRAIL files")
         for number, batch in enumerate(table.iter_batches(batch_size=1, columns=["trace", "labels"])):
             trace, labels = batch.column(0)[0].as_py(), batch.column(1)[0].as_py()
-            found = re.search(r'"trace_id"\s*:\s*"([^"]+)"', (trace or "")[:100_000])
-            yield f"{name} row {number}", found[1] if found else None, (labels or "").encode("utf-8", "surrogatepass")
+            match = re.search(r'"trace_id"\s*:\s*"([^"]+)"', (trace or "")[:100_000])
+            yield f"{name} row {number}", match[1] if match else None, (labels or "").encode("utf-8", "surrogatepass")
     except (OSError, ValueError) as error:
         raise IngestError(f"damaged parquet file: {error}", remedy="download it again") from error

@@ -125,8 +125,8 @@ def _read_again(connection: Connection, trace_id: str, late: Sequence[Source], f
         raise StoreError(f"{known}, in a format that does not join {format} ({own})")
     if not stored.data or not whole.data or len(whole.data) > MOST_BYTES:
         raise StoreError(f"{known}; the bytes it came from cannot be read together with these")
-    found = read_bytes(whole.data, file=whole.file, format=shared)
-    return {item.trace_id: item for item in found if isinstance(item, Trace)}
+    read = read_bytes(whole.data, file=whole.file, format=shared)
+    return {item.trace_id: item for item in read if isinstance(item, Trace)}
 
 
 def may_complete(own: str, late: str) -> bool:

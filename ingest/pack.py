@@ -270,9 +270,9 @@ def _documents(trace: Trace, first_seq: dict[int, int]) -> Iterable[str]:
     new: dict[int, list[str]] = {}
     for position, seq in first_seq.items():
         message = trace.messages[position]
-        said = [message.content or "", *(f"{call.name} {call.arguments}" for call in message.tool_calls)]
-        said += [message.reasoning] if message.reasoning else []
-        new.setdefault(seq, []).extend(said)
+        texts = [message.content or "", *(f"{call.name} {call.arguments}" for call in message.tool_calls)]
+        texts += [message.reasoning] if message.reasoning else []
+        new.setdefault(seq, []).extend(texts)
     for span in trace.spans:
         own = (
             span.name,

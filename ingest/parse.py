@@ -448,8 +448,8 @@ def _next_start(text: str, position: int) -> int:
     match = re.compile(r"[ \t\r,]*([{\[])").match(text, position)
     if match:
         return match.start(1)
-    found = re.compile(r"^[ \t]*([{\[])", re.MULTILINE).search(text, position)
-    return found.start(1) if found else -1
+    start = re.compile(r"^[ \t]*([{\[])", re.MULTILINE).search(text, position)
+    return start.start(1) if start else -1
 
 
 _BEGINS_LINE = re.compile(r"^([ \t]*)[{\[]", re.MULTILINE)

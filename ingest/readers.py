@@ -55,7 +55,7 @@ from tracejury.ingest.formats import (
     weave,
     zipkin,
 )
-from tracejury.ingest.formats.otel import Found, together
+from tracejury.ingest.formats.otel import Intake, together
 from tracejury.ingest.formats.otel import traces as span_traces
 from tracejury.ingest.formats.rows import frame_error, is_frame
 from tracejury.ingest.long_file import long_file
@@ -97,7 +97,7 @@ class Format(Protocol):
 class SpanFormat(Format, Protocol):
     """A format of spans that need not be a trace's only file: `collect` adds what a file holds."""
 
-    def collect(self, source: Source, found: Found) -> Generator[Rejected, None, int]: ...
+    def collect(self, source: Source, intake: Intake) -> Generator[Rejected, None, int]: ...
 
 
 class BundleFormat(Format, Protocol):
@@ -299,17 +299,17 @@ def _read_merged(
 
 def _read_joined(spans: Mapping[str, Sequence[Source]], every: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
     """The traces of files in OpenTelemetry's forms, whatever the form of each."""
-    found, bad = Found(), 0
+    intake, bad = Intake(), 0
     for name, sources in spans.items():
         for source in sources:
             try:
-                bad += yield from cast("SpanFormat", reader_named(name)).collect(source, found)
+                bad += yield from cast("SpanFormat", reader_named(name)).collect(source, intake)
             except IngestError as error:
                 bad += 1
                 yield rejected(source.file, error)
-    if found.spans or found.logs or not bad:
+    if intake.spans or intake.logs or not bad:
         format = next(iter(spans)) if len(spans) == 1 else joined.NAME
-        yield from span_traces(found, format=format, source=together(every))
+        yield from span_traces(intake, format=format, source=together(every))
 
 
 def _read_together(reader: Format, sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
@@ -447,10 +447,10 @@ def _entries(path: Path | str) -> Iterator[Entry]:
     elif os.path.exists(text):
         yield _file(text)
     elif glob.has_magic(text):
-        found = sorted(glob.glob(text, recursive=True))
-        if not found:
+        files = sorted(glob.glob(text, recursive=True))
+        if not files:
             raise IngestError(f"nothing matches {text!r}", remedy="check the pattern and the folder you are in")
-        for name in found:
+        for name in files:
             if os.path.isdir(name):
                 yield from _folder(name)
             else:

@@ -36,8 +36,8 @@ def made_ready(
     """Traces as rows; texts that are `stored` (committed, not only read) are not packed again."""
     mask = redaction() if redact else None
     last, kept = Source(file=""), _kept(Source(file=""))
-    for found in items:
-        item = found if mask is None else mask(found)
+    for unmasked in items:
+        item = unmasked if mask is None else mask(unmasked)
         if isinstance(item, Rejected):
             yield item
             continue

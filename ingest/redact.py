@@ -80,11 +80,11 @@ class Redactor:
         self._forms = _forms()
         self._last: tuple[bytes, bytes] = (b"", b"")
 
-    def text(self, text: str, found: Counter[str] | None = None) -> str:
-        """The text with every secret masked; `found` counts them by kind."""
+    def text(self, text: str, counts: Counter[str] | None = None) -> str:
+        """The text with every secret masked; `counts` counts them by kind."""
         for form in self._forms:
             if form.hint in text:
-                text = form.pattern.sub(partial(_masked, form=form, found=found), text)
+                text = form.pattern.sub(partial(_masked, form=form, counts=counts), text)
         return text
 
     def apply(self, item: Trace | Rejected) -> Trace | Rejected:
@@ -92,17 +92,17 @@ class Redactor:
 
         Source bytes that are no text, or too many to be held, are not masked and not kept; a warning says which.
         """
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         if isinstance(item, LooseLogs):
-            masked = tuple((trace_id, self.text(body.decode(), found).encode()) for trace_id, body in item.requests)
+            masked = tuple((trace_id, self.text(body.decode(), counts).encode()) for trace_id, body in item.requests)
             item = replace(item, requests=masked)
         if isinstance(item, Rejected):
-            return replace(item, reason=self.text(item.reason, found), place=self.text(item.place, found))
-        clean: Trace = self._deep(replace(item, source=Source(file="", place=""), trace_id=""), found)
+            return replace(item, reason=self.text(item.reason, counts), place=self.text(item.place, counts))
+        clean: Trace = self._deep(replace(item, source=Source(file="", place=""), trace_id=""), counts)
         data = self._bytes(item.source.data)
         warnings = list(clean.warnings)
-        if found:
-            told = ", ".join(f"{count} {name}" for name, count in sorted(found.items()))
+        if counts:
+            told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
             warnings.append(f"redacted: masked before it was stored: {told}")
         if item.source.data and not data:
             warnings.append("source_not_kept: its bytes are no text and may hold what was masked")
@@ -121,41 +121,41 @@ class Redactor:
                 self._last = (data, b"")
         return self._last[1]
 
-    def _deep(self, value: _T, found: Counter[str]) -> _T:
+    def _deep(self, value: _T, counts: Counter[str]) -> _T:
         """Any value of a trace, masked throughout; ids stay, for they join spans."""
-        return cast("_T", _mapped(value, lambda text: self.text(text, found), found))
+        return cast("_T", _mapped(value, lambda text: self.text(text, counts), counts))
 
 
-def _mapped(value: Any, text: Callable[[str], str], found: Counter[str]) -> Any:
+def _mapped(value: Any, text: Callable[[str], str], counts: Counter[str]) -> Any:
     if isinstance(value, str):
         return text(value)
     if isinstance(value, Mapping):
-        return {key: _mapped_item(key, item, text, found) for key, item in value.items()}
+        return {key: _mapped_item(key, item, text, counts) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         changed = {
-            field.name: _mapped(getattr(value, field.name), text, found)
+            field.name: _mapped(getattr(value, field.name), text, counts)
             for field in fields(value)
             if field.name not in ("span_id", "parent_span_id", "trace_id")
         }
         return replace(value, **changed)
     if isinstance(value, (list, tuple)):
-        items = [_mapped(item, text, found) for item in value]
+        items = [_mapped(item, text, counts) for item in value]
         return items if isinstance(value, list) else tuple(items)
     return value
 
 
-def _mapped_item(key: str, value: Any, text: Callable[[str], str], found: Counter[str]) -> Any:
+def _mapped_item(key: str, value: Any, text: Callable[[str], str], counts: Counter[str]) -> Any:
     if key.lower() in _MACHINE_KEYS and value not in (None, "", {}, []):
-        found["machine"] += 1
+        counts["machine"] += 1
         return "[redacted: machine]"
-    return _mapped(value, text, found)
+    return _mapped(value, text, counts)
 
 
-def _masked(match: re.Match[str], form: _Form, found: Counter[str] | None) -> str:
+def _masked(match: re.Match[str], form: _Form, counts: Counter[str] | None) -> str:
     """The match with its secret masked: group 1 of our forms, a long group of others, else all but outer quotes."""
     whole = match.group()
-    if found is not None:
-        found[form.name] += 1
+    if counts is not None:
+        counts[form.name] += 1
     groups = [group for group in match.groups() if group and (form.own or len(group) >= 16)]
     secret = max(groups, key=len) if groups else whole.strip("\"' \t=:|")
     start = whole.rfind(secret)

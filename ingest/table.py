@@ -45,8 +45,8 @@ _DICTIONARY_LIMIT = 256 * 1024**2  # bytes: a text that repeats is written once 
 
 def span_rows(trace: Trace) -> list[dict[str, Any]]:
     """One dictionary a span with every column; messages whole, times as UTC microseconds, JSON as values."""
-    said = [message_row(position, message) for position, message in enumerate(trace.messages)]
-    return [_row(span, said) for span in trace.spans]
+    rows = [message_row(position, message) for position, message in enumerate(trace.messages)]
+    return [_row(span, rows) for span in trace.spans]
 
 
 def span_table(traces: Iterable[Trace]) -> pa.Table:
@@ -116,9 +116,9 @@ def trace_frame(connection: Connection) -> pd.DataFrame:
 
 def query_frame(connection: Connection, query: Select[Any], *, dtype: str | None = None) -> pd.DataFrame:
     """What a query finds, its columns by their names. As tuples: pandas asks every other row object for its type."""
-    found = connection.execute(query)
-    names = list(found.keys())
-    return pd.DataFrame([tuple(row) for row in found.all()], columns=names, dtype=dtype)
+    result = connection.execute(query)
+    names = list(result.keys())
+    return pd.DataFrame([tuple(row) for row in result.all()], columns=names, dtype=dtype)
 
 
 def _cell(value: Any) -> Any:
@@ -136,10 +136,10 @@ def message_row(position: int, message: Message) -> dict[str, Any]:
     return {"message": position, **asdict(message), "tool_calls": [asdict(call) for call in message.tool_calls]}
 
 
-def _row(span: Span, said: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _row(span: Span, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     row: dict[str, Any] = {column.name: getattr(span, column.name) for column in SPAN_COLUMNS}
-    row["input_messages"] = [said[position] for position in span.input_messages]
-    row["output_messages"] = [said[position] for position in span.output_messages]
+    row["input_messages"] = [rows[position] for position in span.input_messages]
+    row["output_messages"] = [rows[position] for position in span.output_messages]
     for name in ("events", "links", "warnings"):
         row[name] = list(row[name])
     row["attributes"] = dict(span.attributes)

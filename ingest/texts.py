@@ -133,8 +133,8 @@ def repacked(pack: TextPack, new: Sequence[tuple[str, int, int]]) -> TextPack:
     for key, _, size in new:
         places.append((key, at, size))
         at += size
-    kept = b"".join(data[start : start + size] for _, start, size in new)
-    return TextPack(compress(kept, level=_TEXT_LEVEL), tuple(places))
+    packed = b"".join(data[start : start + size] for _, start, size in new)
+    return TextPack(compress(packed, level=_TEXT_LEVEL), tuple(places))
 
 
 def _looks_like_reference(value: Mapping[str, Json]) -> bool:

@@ -54,25 +54,25 @@ def assemble(
     these leaves a warning. Raises `IngestError` when there is no span at all.
     """
     trace_warnings = list(warnings)
-    kept = _without_duplicates(drafts, trace_warnings)
-    if not kept:
+    drafts_once = _without_duplicates(drafts, trace_warnings)
+    if not drafts_once:
         raise IngestError(
             f"trace {trace_id!r} holds no span", remedy="check that the export is complete and not only a header"
         )
-    ordered = _reading_order(kept)
+    ordered = _reading_order(drafts_once)
     spans = tuple(_placed(draft, trace_id=trace_id, seq=seq, depth=depth) for seq, (draft, depth) in enumerate(ordered))
-    said = messages.messages if isinstance(messages, MessageTable) else tuple(messages)
+    known = messages.messages if isinstance(messages, MessageTable) else tuple(messages)
     if goal is None:
-        goal = _told("no_goal", derive_goal(spans, said), trace_warnings)
+        goal = _told("no_goal", derive_goal(spans, known), trace_warnings)
     if final_answer is None:
-        final_answer = _told("no_answer", derive_final_answer(spans, said), trace_warnings)
-    trace_warnings += find_gaps(spans, said, format=format).warnings()
+        final_answer = _told("no_answer", derive_final_answer(spans, known), trace_warnings)
+    trace_warnings += find_gaps(spans, known, format=format).warnings()
     return Trace(
         trace_id=trace_id,
         format=format,
         source=source,
         spans=spans,
-        messages=said,
+        messages=known,
         goal=goal,
         final_answer=final_answer,
         attributes=dict(attributes or {}),
@@ -96,20 +96,20 @@ def once_each(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraf
     """
     first: dict[str, SpanDraft] = {}
     contents: dict[str, set[str]] = {}  # of ids that stand more than once: what their spans say
-    kept = []
+    once = []
     for draft in drafts:
         other = first.setdefault(draft.span_id, draft)
         if other is not draft:
-            said = contents.setdefault(draft.span_id, {repr(other)})
+            versions = contents.setdefault(draft.span_id, {repr(other)})
             content = repr(draft)
-            if content in said:
+            if content in versions:
                 warnings.append(
                     f"duplicate_span: span {draft.span_id} appears twice with the same content; one is kept"
                 )
                 continue
-            said.add(content)
-        kept.append(draft)
-    return kept
+            versions.add(content)
+        once.append(draft)
+    return once
 
 
 def completed(drafts: Sequence[SpanDraft], warnings: list[str]) -> list[SpanDraft]:
@@ -118,22 +118,22 @@ def completed(drafts: Sequence[SpanDraft], warnings: list[str]) -> list[SpanDraf
     The later, complete one holds; where the other says something else that is kept as `tracejury.earlier.*` with a
     warning. To be done before a translation, as `once_each`.
     """
-    kept: list[SpanDraft] = []
+    rest: list[SpanDraft] = []
     of_id: dict[str, list[int]] = {}
     joined = 0
     for draft in drafts:
         places = of_id.setdefault(draft.span_id, [])
-        same = next((place for place in places if _is_same_span(kept[place], draft)), None)
+        same = next((place for place in places if _is_same_span(rest[place], draft)), None)
         if same is None:
-            places.append(len(kept))
-            kept.append(draft)
+            places.append(len(rest))
+            rest.append(draft)
         else:
-            kept[same] = _as_one(kept[same], draft)
+            rest[same] = _as_one(rest[same], draft)
             joined += 1
     if joined:
         told = "1 span stands" if joined == 1 else f"{joined} spans stand"
         warnings.append(f"span_completed: {told} twice, as begun and as ended or sent again; each is one span now")
-    return kept
+    return rest
 
 
 def _is_same_span(one: SpanDraft, other: SpanDraft) -> bool:
@@ -183,16 +183,16 @@ def _as_one(first: SpanDraft, second: SpanDraft) -> SpanDraft:
 
 
 def _without_duplicates(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:
-    kept = once_each(drafts, warnings)
+    once = once_each(drafts, warnings)
     by_id: dict[str, list[SpanDraft]] = {}
-    for draft in kept:
+    for draft in once:
         by_id.setdefault(draft.span_id, []).append(draft)
     for span_id, same_id in by_id.items():
         for number, draft in enumerate(same_id[1:], start=2):
             draft.attributes["tracejury.span_id"] = span_id
             draft.span_id = _free_id(f"{span_id}#{number}", by_id)
             draft.warnings.append(f"span_id_reused: the source gives {span_id} to {len(same_id)} different spans")
-    return kept
+    return once
 
 
 def _free_id(wanted: str, taken: Mapping[str, object]) -> str:

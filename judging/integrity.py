@@ -74,8 +74,8 @@ def _check_label(label: ErrorLabel, text: TraceText) -> Iterator[Problem]:
     for piece in label.evidence:
         if piece.start is None or piece.end is None:
             continue
-        found = _field(text, piece.span_id, piece.field)
-        if found is None or found[piece.start : piece.end] != piece.quote:
+        content = _field(text, piece.span_id, piece.field)
+        if content is None or content[piece.start : piece.end] != piece.quote:
             yield Problem(
                 subject=subject,
                 problem=f"its quote does not stand at {piece.field}[{piece.start}:{piece.end}] of span {piece.span_id}",

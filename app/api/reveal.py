@@ -119,8 +119,8 @@ def _finding(rubric: str, finding: Finding, matched: list[str]) -> dict[str, Any
     }
 
 
-def _matched(found: Comparison, finding: Finding) -> list[str]:
-    return [pair.error.label_id for pair in found.pairs if pair.error is not None and pair.finding == finding]
+def _matched(comparison: Comparison, finding: Finding) -> list[str]:
+    return [pair.error.label_id for pair in comparison.pairs if pair.error is not None and pair.finding == finding]
 
 
 def _people(connection: Connection, grant: Grant) -> list[dict[str, Any]]:

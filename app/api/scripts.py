@@ -85,6 +85,8 @@ def may_read_metrics(authorization: str | None, cookie: str | None) -> bool:
     try:
         checked_script(workspace(), token.strip() if kind.lower() == "bearer" else None, use="export")
     except TokenError:
-        found = person_of_session(signin.read(workspace().secret(), cookie)) if config().sign_in == "password" else None
-        return found is not None and found.role == "admin"
+        account = (
+            person_of_session(signin.read(workspace().secret(), cookie)) if config().sign_in == "password" else None
+        )
+        return account is not None and account.role == "admin"
     return True

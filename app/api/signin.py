@@ -90,27 +90,27 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
         device = signin.known_device(space().secret(), request.cookies.get(signin.DEVICE), name)
         enter_as = partial(sign_in, address=address_of(request), device=device)
         try:
-            found = await run_in_threadpool(enter_as, space().engine, name, password)
+            account = await run_in_threadpool(enter_as, space().engine, name, password)
         except DeactivatedError:
             return _page(403, wanted=wanted, name=name, problem=DEACTIVATED)
         except TooManyTriesError as error:
             page = _page(429, wanted=wanted, name=name, problem=f"Not now: {error}.")
             page.headers["Retry-After"] = str(error.wait_s)
             return page
-        if found is None:
+        if account is None:
             return _page(401, wanted=wanted, name=name, problem=WRONG)
-        return entered(request, space().secret(), found, wanted)
+        return entered(request, space().secret(), account, wanted)
 
     return (Route(signin.PATH, form, methods=["GET"]), Route(signin.PATH, enter, methods=["POST"]))
 
 
-def entered(request: Request, secret: str, found: Person, wanted: str) -> Response:
+def entered(request: Request, secret: str, account: Person, wanted: str) -> Response:
     """Return the way on to a page, with the cookies of a person who has shown that they are this one."""
     answer = RedirectResponse(wanted, 303, {"Cache-Control": "no-store"})
     origin = request.headers.get("origin") or ""
     is_secure = request.url.scheme == "https" or origin.startswith("https://")
-    session = signin.mint(secret, signin.Session(found.name, found.epoch))
-    device = signin.mint_device(secret, found.name)
+    session = signin.mint(secret, signin.Session(account.name, account.epoch))
+    device = signin.mint_device(secret, account.name)
     for name, value, age in (
         (signin.COOKIE, session, signin.MAX_AGE_S),
         (signin.DEVICE, device, signin.DEVICE_AGE_S),

@@ -185,16 +185,16 @@ def _models(options: dict[str, Any], settings: RunSettings) -> Any:
     from tracejury.judging.gaia2.benchmark import Models
     from tracejury.judging.judges.model import known_prices, read_prices
 
-    def prices(name: str | None, given: str | None) -> Any:
-        if given:
-            return read_prices(given)
+    def prices(name: str | None, text: str | None) -> Any:
+        if text:
+            return read_prices(text)
         return None if name is None or is_script(name) or settings.oracle else known_prices(name)
 
     agent_prices = prices(settings.model, options["price"])
     judge_prices = prices(settings.judge_model, options["judge_price"])
     if options["budget"] is not None:
         pairs = ((settings.model, agent_prices, "--price"), (settings.judge_model, judge_prices, "--judge-price"))
-        unpriced = [(name, flag) for name, found, flag in pairs if name is not None and found is None]
+        unpriced = [(name, flag) for name, price, flag in pairs if name is not None and price is None]
         if unpriced and not settings.oracle:
             name, flag = unpriced[0]
             raise ValueError(f"a budget needs prices, and none are known for {name}. Try: {flag} INPUT,OUTPUT")

@@ -187,10 +187,10 @@ def _spec(workspace: Workspace, model: str, dimensions: str, options: dict[str, 
     )
 
 
-def _prices(given: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
+def _prices(options: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
     """`IN,OUT[,CACHED]` for every model, or `MODEL=IN,OUT[,CACHED]` for one."""
     prices: dict[str, Prices] = {}
-    for text in given:
+    for text in options:
         name, separator, price = text.rpartition("=")
         prices.update({each: read_prices(price) for each in ([name] if separator else models)})
     return prices
@@ -308,7 +308,7 @@ def _dry_run(
     with read_transaction(workspace.engine) as connection:
         sizes = trace_sizes(connection, traces, first.count)
         trace = load(connection, traces[0], with_logs=False)
-    found = estimate(spec, sizes, known, setups)
+    sizing = estimate(spec, sizes, known, setups)
     agent = agent_for(trace, agents) if spec.agent == "auto" else agents.get(spec.agent)
     form = first.capabilities.forms[0]
     prompt = build_prompt(
@@ -321,8 +321,8 @@ def _dry_run(
     if as_json:
         print_json(
             {
-                "estimate": found.table(),
-                "too_long": list(found.too_long),
+                "estimate": sizing.table(),
+                "too_long": list(sizing.too_long),
                 "traces": len(traces),
                 "prompt": {"system": prompt.system, "user": prompt.prefix + prompt.suffix, "hash": prompt.hash},
             }
@@ -330,7 +330,7 @@ def _dry_run(
         return 0
     say(f"the prompt of {spec.rubrics[0]} on trace {traces[0]}:")
     sys.stdout.buffer.write(f"{prompt.system}\n{prompt.prefix}{prompt.suffix}\n".encode())
-    for text in found.lines():
+    for text in sizing.lines():
         click.echo(text)
     return 0
 

@@ -74,7 +74,7 @@ def import_labels(
     with write_transaction(workspace.engine) as connection:
         for name in labels.annotators:
             ensure_annotator(connection, name)
-        new, kept = put_labels(
+        new, unchanged = put_labels(
             connection,
             errors=labels.errors,
             scores=labels.scores,
@@ -82,7 +82,7 @@ def import_labels(
             author=COMMAND,
             keeps_edits=True,
         )
-    labels.warnings += kept
+    labels.warnings += unchanged
     with read_transaction(workspace.engine) as connection:
         present = set(connection.scalars(select(schema.trace.c.trace_id)))
         labels.warnings += _dead_locations(connection, labels, present)
@@ -132,7 +132,7 @@ def _import_options(
     """The options of an import as they were given. Raises `click.UsageError` for one that cannot be read."""
     if form in {"trail", "tracejury"} and (columns or scales):
         raise click.UsageError(f"--as {form} has columns and a scale of its own. Try: leave out --columns and --scale")
-    pairs = [pair.partition("=") for given in columns for pair in given.split(",")]
+    pairs = [pair.partition("=") for option in columns for pair in option.split(",")]
     wrong = next((name for name, equals, column in pairs if not equals or not column.strip()), None)
     if wrong is not None:
         raise click.UsageError(f"--columns takes FIELD=COLUMN, not {wrong!r}. Try: --columns annotator=who,score=stars")
@@ -277,9 +277,11 @@ def import_verdicts(
     else:
         for one in failures:
             say(f"{one.state.replace('_', ' ')}: the answer on trace {one.trace_id}: {one.reason}")
-        found = f"{len(outcomes) - len(failures)} with {counted(counts['findings'], 'finding')}, {len(failures)} failed"
+        summary = (
+            f"{len(outcomes) - len(failures)} with {counted(counts['findings'], 'finding')}, {len(failures)} failed"
+        )
         unresolved = f"{counts['unresolved_citations']:,} of {counts['citations']:,} citations resolve to no span"
-        click.echo(f"{counted(len(outcomes), 'answer')}: {found}; {unresolved}")
+        click.echo(f"{counted(len(outcomes), 'answer')}: {summary}; {unresolved}")
     return 1 if rejected or failures else 0
 
 
@@ -322,7 +324,7 @@ def match_by_model(
         capabilities=ModelCapabilities(forms=list(first_forms(model))),
     )
     show, close = progress_bar("asking", " questions")
-    found = propose_with_model(
+    proposals = propose_with_model(
         engine,
         matcher,
         judge_model=judge_model,
@@ -332,28 +334,30 @@ def match_by_model(
     )
     close()
     document = {
-        **{key: value for key, value in vars(found).items() if key != "failures"},
+        **{key: value for key, value in vars(proposals).items() if key != "failures"},
         "failures": [
             {"trace_id": one.trace_id, "rubric": one.rubric, "state": one.state, "reason": one.reason}
-            for one in found.failures
+            for one in proposals.failures
         ],
     }
     if as_json:
         print_json(document)
     else:
-        for failure in found.failures:
+        for failure in proposals.failures:
             say(f"{failure.trace_id} {failure.rubric}: {failure.state}: {failure.reason}")
-        if found.stopped:
-            say(f"stopped: {found.stopped}")
-        cost = f"${found.cost_usd:.4f}" + (f" and {found.unknown_cost} at unknown prices" if found.unknown_cost else "")
-        click.echo(
-            f"{counted(found.matches, 'match')} proposed by {found.author} in {counted(found.answered, 'answer')} "
-            f"({found.new:,} new, {found.withdrawn:,} withdrawn); {found.asked_before:,} asked before, "
-            f"{len(found.failures):,} failed; {cost}"
+        if proposals.stopped:
+            say(f"stopped: {proposals.stopped}")
+        cost = f"${proposals.cost_usd:.4f}" + (
+            f" and {proposals.unknown_cost} at unknown prices" if proposals.unknown_cost else ""
         )
-    if found.is_out_of_budget:
+        click.echo(
+            f"{counted(proposals.matches, 'match')} proposed by {proposals.author} in "
+            f"{counted(proposals.answered, 'answer')} ({proposals.new:,} new, {proposals.withdrawn:,} withdrawn); "
+            f"{proposals.asked_before:,} asked before, {len(proposals.failures):,} failed; {cost}"
+        )
+    if proposals.is_out_of_budget:
         return STOPPED_BY_LIMIT
-    return 1 if found.failures or found.stopped else 0
+    return 1 if proposals.failures or proposals.stopped else 0
 
 
 def match(home: Path | None, *, judge_model: str | None, as_json: bool) -> int:

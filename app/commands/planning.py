@@ -35,25 +35,25 @@ def plan(
     """Exit code 0; what cannot be planned at all ends the command with code 2."""
     try:
         measured = _pilot(home, judge_models, reference) if judge_models else None
-        given = _assumptions(measured, options)
-        if given.spread is None and given.reliability is None:
+        assumptions = _assumptions(measured, options)
+        if assumptions.spread is None and assumptions.reliability is None:
             raise ValueError(why_nothing(measured))
-        goals = _goals(options, is_of_people=given.reliability is not None)
-        table = study_table(given, goals, repeats=repeats or (1,), people=people or (1,))
-        reached = _reached(given, traces, repeats or (1,))
+        goals = _goals(options, is_of_people=assumptions.reliability is not None)
+        table = study_table(assumptions, goals, repeats=repeats or (1,), people=people or (1,))
+        reached = _reached(assumptions, traces, repeats or (1,))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if as_json:
         print_json(
             {
                 "pilot": None if measured is None else asdict(measured),
-                "assumed": asdict(given),
+                "assumed": asdict(assumptions),
                 "plan": _plain(table),
                 "with_traces": reached,
             }
         )
         return 0
-    for line in (*pilot_lines(measured), *assumption_lines(given)):
+    for line in (*pilot_lines(measured), *assumption_lines(assumptions)):
         say(line)
     click.echo(table_text(table))
     for one in reached:
@@ -92,13 +92,13 @@ def pilot_lines(measured: WorkspacePilot | None) -> list[str]:
     ]
 
 
-def assumption_lines(given: Assumptions) -> list[str]:
+def assumption_lines(assumptions: Assumptions) -> list[str]:
     """The unit costs and people's reliability that the plan uses, unknown where they are."""
-    minutes, dollars = given.costs.minutes, given.costs.dollars
+    minutes, dollars = assumptions.costs.minutes, assumptions.costs.dollars
     return [
         f"a trace: {'unknown' if minutes is None else f'{minutes:.1f}'} active minutes of a person, "
         f"{'unknown dollars' if dollars is None else f'${dollars:.4f}'} for one repeat of all judges; people's "
-        f"reliability {'unknown' if given.reliability is None else f'{given.reliability:.2f}'}"
+        f"reliability {'unknown' if assumptions.reliability is None else f'{assumptions.reliability:.2f}'}"
     ]
 
 
@@ -146,14 +146,14 @@ def _assumptions(measured: WorkspacePilot | None, options: dict[str, Any]) -> As
 
 
 def _spread(measured: Spread | None, options: dict[str, Any]) -> Spread | None:
-    given = {name: options[name] for name in ("errors_a_trace", "icc", "repeat_icc") if options[name] is not None}
+    spread = {name: options[name] for name in ("errors_a_trace", "icc", "repeat_icc") if options[name] is not None}
     if options["rate"] is not None:
-        given["variance"] = design.rate_variance(options["rate"])
+        spread["variance"] = design.rate_variance(options["rate"])
     elif options["discordant"] is not None:
-        given["variance"] = design.difference_variance(options["discordant"], (options["difference"] or 0) / 100)
+        spread["variance"] = design.difference_variance(options["discordant"], (options["difference"] or 0) / 100)
     if measured is not None:
-        return replace(measured, **given)
-    return Spread(**given) if "variance" in given else None
+        return replace(measured, **spread)
+    return Spread(**spread) if "variance" in spread else None
 
 
 def _goals(options: dict[str, Any], *, is_of_people: bool) -> list[Goal]:
@@ -166,19 +166,19 @@ def _goals(options: dict[str, Any], *, is_of_people: bool) -> list[Goal]:
     return goals
 
 
-def _reached(given: Assumptions, traces: Sequence[int], repeats: Sequence[int]) -> list[dict[str, Any]]:
+def _reached(assumptions: Assumptions, traces: Sequence[int], repeats: Sequence[int]) -> list[dict[str, Any]]:
     """What so many traces would see."""
     if not traces:
         return []
-    if given.spread is None:
+    if assumptions.spread is None:
         raise ValueError("the spread of the judges' rate is unknown. Try: --judge-model NAME, or --rate")
-    spread = given.spread
+    spread = assumptions.spread
     return [
         {
             "traces": number,
             "repeats": several,
             "width": design.interval_width(spread, number, several),
-            "detectable": design.detectable(spread, number, several, wanted=given.power),
+            "detectable": design.detectable(spread, number, several, wanted=assumptions.power),
         }
         for number in traces
         for several in repeats

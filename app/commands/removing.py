@@ -34,8 +34,8 @@ def remove(trace_ids: Sequence[str], home: Path | None, *, with_labels: bool, as
         print_json(asdict(removal) | {"backup": str(removal.backup)})
         return 0
     rows = counted(labels, "row") + " of labels"
-    kept = f"{rows} deleted" if with_labels else f"{rows} kept: they count again with the trace"
-    click.echo(f"{counted(len(removal.traces), 'trace')} removed, {kept}; backup: {removal.backup}")
+    fate = f"{rows} deleted" if with_labels else f"{rows} kept: they count again with the trace"
+    click.echo(f"{counted(len(removal.traces), 'trace')} removed, {fate}; backup: {removal.backup}")
     return 0
 
 

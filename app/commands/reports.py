@@ -198,15 +198,15 @@ def _sampled(
 def _from_csv(
     folder: Path, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str]
 ) -> tuple[Inputs, dict[str, Json]]:
-    needless = [flag for flag, given in _OF_A_WORKSPACE.items() if options.get(given)]
+    needless = [flag for flag, frames in _OF_A_WORKSPACE.items() if options.get(frames)]
     needless += ["--same-traces" if options["same_traces"] else "--own-traces"] * (options["same_traces"] is not None)
     if needless:
         raise ValueError(f"{needless[0]} is for a workspace and cannot be combined with --from-csv")
     read = read_folder(folder / "inputs" if (folder / "inputs").is_dir() else folder)
     for file in read.unused:
         say(f"{folder / file}: skipped, because no input has this name")
-    given: dict[str, Any] = {str(name): frame for name, frame in read.frames.items()}
-    inputs = Inputs(**given, **settings)
+    frames: dict[str, Any] = {str(name): frame for name, frame in read.frames.items()}
+    inputs = Inputs(**frames, **settings)
     for table in TABLES:
         if table.name in names and not can_build(table, inputs):
             absent = [f"{name}.csv" for name in table.needs if name not in read.frames]

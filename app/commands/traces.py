@@ -156,11 +156,11 @@ def find_trace(home: Path | None, trace_id: str) -> Trace:
 
 def full_id(connection: Connection, trace_id: str) -> str:
     column = schema.trace.c.trace_id
-    found = list(
+    candidates = list(
         connection.scalars(select(column).where(column.startswith(trace_id, autoescape=True)).order_by(column).limit(6))
     )
-    if trace_id in found or len(found) == 1:
-        return trace_id if trace_id in found else found[0]
-    if not found:
+    if trace_id in candidates or len(candidates) == 1:
+        return trace_id if trace_id in candidates else candidates[0]
+    if not candidates:
         raise click.ClickException(f"no trace {trace_id!r} in this workspace. Try: `tracejury traces` to list them")
-    raise click.ClickException(f"{trace_id!r} fits {len(found)} traces or more: {', '.join(found[:5])}")
+    raise click.ClickException(f"{trace_id!r} fits {len(candidates)} traces or more: {', '.join(candidates[:5])}")

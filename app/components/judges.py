@@ -42,31 +42,31 @@ FIGURES = (
 )
 
 
-def has_rows(found: Inputs, figure: Figure) -> bool:
+def has_rows(inputs: Inputs, figure: Figure) -> bool:
     """Whether there is a judge that this figure can be shown of."""
     if figure.kind == "runs":
-        return bool((found.consistency["runs"] > 1).any())
-    return not (found.score_figures if figure.kind == "scores" else found.error_rates).empty
+        return bool((inputs.consistency["runs"] > 1).any())
+    return not (inputs.score_figures if figure.kind == "scores" else inputs.error_rates).empty
 
 
-def figure_rows(found: Inputs, figure: Figure, *, beside_people: bool = True) -> pd.DataFrame:
+def figure_rows(inputs: Inputs, figure: Figure, *, beside_people: bool = True) -> pd.DataFrame:
     """The columns `PLAIN` of one figure, beside what people reach on the same dimension.
 
     Rates of errors come without the people where `beside_people` is false: theirs may not be computed yet.
     """
     metric = figure.name.partition(".")[2]
     if figure.kind == "runs":
-        table = with_labels(found.consistency)
+        table = with_labels(inputs.consistency)
         table = table[table["runs"] > 1]
         return table.rename(columns={metric: "value", "alpha_low": "low", "alpha_high": "high"})[PLAIN]
     if figure.kind == "scores":
-        rows = with_labels(found.figures_of_scores)
-        kept = rows["metric"] == metric
+        rows = with_labels(inputs.figures_of_scores)
+        of_metric = rows["metric"] == metric
     else:
-        rates = found.error_figures if beside_people else found.rate_figures.assign(**_NO_CEILING)
+        rates = inputs.error_figures if beside_people else inputs.rate_figures.assign(**_NO_CEILING)
         rows = with_labels(rates)
-        kept = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
-    rows = split_labels(rows[kept])
+        of_metric = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
+    rows = split_labels(rows[of_metric])
     return rows[[*PLAIN, *CEILING]] if rows["ceiling"].notna().any() else rows[PLAIN]
 
 
@@ -112,8 +112,8 @@ _NO_CEILING = dict.fromkeys(CEILING, float("nan"))
 PEOPLE = "people (ceiling)"
 
 
-def _between_people(found: Inputs) -> pd.DataFrame:
-    return found.error_ceiling[found.error_ceiling["impact"] == "all"]
+def _between_people(inputs: Inputs) -> pd.DataFrame:
+    return inputs.error_ceiling[inputs.error_ceiling["impact"] == "all"]
 
 
 def split_labels(rows: pd.DataFrame, *, is_split: bool | None = None) -> pd.DataFrame:
@@ -130,17 +130,17 @@ TABLE_COLUMNS = (
 )
 
 
-def every_figure(found: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
+def every_figure(inputs: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
     """Every figure of every judge, one row each: judge_model, dimension, split, metric, value, low, high, n, reason,
     ...
 
     `beside_people` as in `figure_rows`: whether people's own rates of errors are among them.
     """
-    caught = found.rate_figures
+    caught = inputs.rate_figures
     caught = caught[caught["impact"] == "all"].drop(columns="impact")
-    between = _between_people(found) if beside_people else caught.head(0)
-    scored = long_ceiling(found.human_ceiling[found.human_ceiling["n"] > 0])
-    runs = found.consistency
+    between = _between_people(inputs) if beside_people else caught.head(0)
+    scored = long_ceiling(inputs.human_ceiling[inputs.human_ceiling["n"] > 0])
+    runs = inputs.consistency
     runs = runs[runs["runs"] > 1].rename(
         columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"},
     )
@@ -159,7 +159,7 @@ def every_figure(found: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
     ]
     parts = [
         caught.assign(metric=caught["kind"] + "." + caught["metric"]),
-        found.score_figures.assign(metric="scores." + found.score_figures["metric"]),
+        inputs.score_figures.assign(metric="scores." + inputs.score_figures["metric"]),
         runs.assign(metric="runs.alpha_interval"),
         between.assign(
             metric=between["kind"] + "." + between["metric"], judge_model=PEOPLE, failed=0, not_applicable=0
@@ -169,4 +169,4 @@ def every_figure(found: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
     every = pd.concat(
         [part[columns] for part in parts if len(part)] or [runs.assign(metric="")[columns]], ignore_index=True
     )
-    return reasons.of_long(every, draws=found.draws)
+    return reasons.of_long(every, draws=inputs.draws)

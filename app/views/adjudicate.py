@@ -275,14 +275,14 @@ def scores(one: AdjudicationItem) -> None:
         "Each dot is a rater's score; a ring is the final score. Not applicable is left of 0. Click a dot to see "
         "that rater's errors.",
     )
-    given = {**one.dispute.scores, **{dimension: {} for dimension in one.scores_apart}}
-    if not given:
+    scores_by_rater = {**one.dispute.scores, **{dimension: {} for dimension in one.scores_apart}}
+    if not scores_by_rater:
         st.caption("No rater scored a dimension of this trace.")
         return
-    dots(one, given)
+    dots(one, scores_by_rater)
     with st.form(f"scores-{one.dispute.trace_id}", border=False):
         chosen: dict[str, tuple[str | None, str]] = {
-            key: score_fields(one, key, given[key]) for key in DIMENSIONS if key in given
+            key: score_fields(one, key, scores_by_rater[key]) for key in DIMENSIONS if key in scores_by_rater
         }
         pressed = st.form_submit_button("Save all scores", type="primary", shortcut="Ctrl+Enter")
     if pressed:
@@ -290,9 +290,9 @@ def scores(one: AdjudicationItem) -> None:
 
 
 @st.fragment(key="card-dots")
-def dots(one: AdjudicationItem, given: Mapping[str, Mapping[str, float | None]]) -> None:
+def dots(one: AdjudicationItem, scores: Mapping[str, Mapping[str, float | None]]) -> None:
     event = st.plotly_chart(
-        rater_dots(given, one.decided.scores), key="rater-dots", config=CONFIG, on_select="rerun",
+        rater_dots(scores, one.decided.scores), key="rater-dots", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Scores of the raters by dimension",
     )  # fmt: skip
     point = chosen_point(event)
@@ -326,16 +326,16 @@ def behind_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
         open_in_work(link_params(trace=one.dispute.trace_id, span=spans[row]), key="dot-open")
 
 
-def score_fields(one: AdjudicationItem, dimension: str, given: Mapping[str, float | None]) -> tuple[str | None, str]:
+def score_fields(one: AdjudicationItem, dimension: str, by_rater: Mapping[str, float | None]) -> tuple[str | None, str]:
     """The final score as chosen (None: not yet) and the reason for it; what all raters gave is filled in."""
-    said = " · ".join(f"{rater} {grade(value)}" for rater, value in given.items()) or "no rater shown"
-    values = set(given.values())
+    words = " · ".join(f"{rater} {grade(value)}" for rater, value in by_rater.items()) or "no rater shown"
+    values = set(by_rater.values())
     decided = one.decided.scores
     default = grade(decided[dimension]) if dimension in decided else (grade(values.pop()) if len(values) == 1 else None)
     key = f"{one.dispute.trace_id}-{dimension}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         final = st.segmented_control(
-            plain(f"{dimension}: {said}"), GRADES, default=default, key=f"grade-{key}", help=meaning(dimension)
+            plain(f"{dimension}: {words}"), GRADES, default=default, key=f"grade-{key}", help=meaning(dimension)
         )
         reason = st.text_input(
             f"Reason for {dimension}", key=f"reason-{key}", placeholder="reason, if the raters differ", width=190,
@@ -347,7 +347,7 @@ def score_fields(one: AdjudicationItem, dimension: str, given: Mapping[str, floa
 def save_scores(one: AdjudicationItem, chosen: Mapping[str, tuple[str | None, str]]) -> None:
     """Decide every score that is chosen and not decided so yet; those refused are named, the others stay decided."""
     decided = {key: grade(value) for key, value in one.decided.scores.items()}
-    new = {key: given for key, given in chosen.items() if given[0] is not None and given[0] != decided.get(key)}
+    new = {key: pair for key, pair in chosen.items() if pair[0] is not None and pair[0] != decided.get(key)}
     if not new:
         st.error("Choose a score first.")
         return
@@ -635,8 +635,8 @@ def anchored(report: pd.DataFrame) -> None:
 def behind_anchoring(person: str, column: str) -> None:
     """What a number of the summary counts of this person, each opened on Compare."""
     with read_transaction(workspace().engine) as connection:
-        found = counted_by(connection, person, column)
-    row = listing(open_to_me(found), key="behind-anchoring")
+        rows = counted_by(connection, person, column)
+    row = listing(open_to_me(rows), key="behind-anchoring")
     if row is not None:
         pair = str(row["label_id"]) if "label_id" in row else None
         open_in_compare(link_params(trace=str(row["trace_id"]), person=person, pair=pair), key="anchoring-open")
@@ -663,7 +663,7 @@ def _case(trace_id: str) -> str:
     return f"case {trace_id}"
 
 
-def act(action: str, *given: object, **more: object) -> object:
+def act(action: str, *arguments: object, **more: object) -> object:
     """Take one decision in this person's name. False, with the reason on the page, where it is refused."""
     if not user().may("adjudicator"):
         st.error("Only an adjudicator may decide.")
@@ -673,7 +673,7 @@ def act(action: str, *given: object, **more: object) -> object:
             pressed_on = _pressed_on.get()
             if pressed_on is not None:
                 adjudication.refuse_if_changed(connection, *pressed_on)
-            done: object = getattr(adjudication, action)(connection, *given, by=user().name, **more)
+            done: object = getattr(adjudication, action)(connection, *arguments, by=user().name, **more)
             if pressed_on is not None:  # one's own decision refuses no other that is pressed before it shows
                 drawn(_case(pressed_on[0]), adjudication.item_revision(connection, pressed_on[0]))
             return done

@@ -200,9 +200,9 @@ def show_audit() -> None:
     with st.container(horizontal=True):
         who = st.multiselect("Who", sorted(set(log["who"])), key="audit_who")
         what = st.multiselect("What", sorted(set(log["what"])), key="audit_what")
-    kept = log[(log["who"].isin(who) | (not who)) & (log["what"].isin(what) | (not what))]
-    st.dataframe(kept, hide_index=True)
-    st.caption(f"Entries, newest first: {len(kept):,} shown of {len(log):,}.")
+    rows = log[(log["who"].isin(who) | (not who)) & (log["what"].isin(what) | (not what))]
+    st.dataframe(rows, hide_index=True)
+    st.caption(f"Entries, newest first: {len(rows):,} shown of {len(log):,}.")
 
 
 def show_backup() -> None:

@@ -68,21 +68,21 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
         if not may_see_judges(connection, annotator=user().name, role=user().role, trace_id=trace_id):
             st.info("Your labels of this trace must be blind. Submit it before you compare it.")
             return
-        found = compare_trace(
+        both_sides = compare_trace(
             connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat
         )
         decided = decided_revision(connection)
     note_seen(workspace().engine, annotator=user().name, trace_ids=[trace_id], what="Compare")
     open_pairs = _undecided(listings.place(), listings.now_revision(), reference, judge_model, repeat)
-    if not any(isinstance(cell.outcome, Verdict) for cell in found.cells):
-        not_judged(found, list(open_pairs))
-        if found.cells:
-            scores_and_replies(found)
+    if not any(isinstance(cell.outcome, Verdict) for cell in both_sides.cells):
+        not_judged(both_sides, list(open_pairs))
+        if both_sides.cells:
+            scores_and_replies(both_sides)
         return
     text = reading_of(trace_id)
-    goal_line(traces, trace_id, found)
-    marks = lane_marks(found, text)
-    focus = chosen_lane(marks) or asked_pair(found)
+    goal_line(traces, trace_id, both_sides)
+    marks = lane_marks(both_sides, text)
+    focus = chosen_lane(marks) or asked_pair(both_sides)
     comparison(
         {
             "trace_id": trace_id,
@@ -93,7 +93,7 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
             "judge_model": judge_model,
             "judge_key": f"{reference} {judge_model} {repeat}",
             "repeat": repeat,
-            "pairs": pairs_payload(found, text),
+            "pairs": pairs_payload(both_sides, text),
             "revision": decided,
             "focus": focus,
             "undecided_elsewhere": sum(count for key, count in open_pairs.items() if key != trace_id),
@@ -108,28 +108,30 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
     with below:
         lanes(marks, spans=len(text.blocks))
     st.caption(progress(open_pairs))
-    scores_and_replies(found)
+    scores_and_replies(both_sides)
 
 
-def asked_pair(found: Comparison) -> str | None:
+def asked_pair(comparison: Comparison) -> str | None:
     """The pair that the address asks for: by its key, by its error (under the judge it names), or by its finding."""
     wanted, judge = st.query_params.get("pair"), st.query_params.get("dimension")
     if wanted is None:
         return None
     label, _, finding = wanted.rpartition("|")
-    by_finding = [p.key for p in found.pairs if finding.isdigit() and not label and p.finding_key == int(finding)]
-    of_error = [p for p in found.pairs if p.error is not None and p.error.label_id == wanted]
+    by_finding = [p.key for p in comparison.pairs if finding.isdigit() and not label and p.finding_key == int(finding)]
+    of_error = [p for p in comparison.pairs if p.error is not None and p.error.label_id == wanted]
     of_judge = [p.key for p in of_error if judge is not None and p.rubric == judge]
     return next(iter([*by_finding, *of_judge, *(p.key for p in of_error)]), wanted)
 
 
-def not_judged(found: Comparison, judged: list[str]) -> None:
+def not_judged(comparison: Comparison, judged: list[str]) -> None:
     """Say why this judge has no verdict on the trace: no error counts as missed or caught."""
-    failed = sorted({cell.outcome.state for cell in found.cells})
+    failed = sorted({cell.outcome.state for cell in comparison.cells})
     reason = f"failed on this trace ({', '.join(failed)})" if failed else "has not judged this trace"
-    st.info(f"{plain(found.judge_model)} {reason}. Nothing can be compared.")
+    st.info(f"{plain(comparison.judge_model)} {reason}. Nothing can be compared.")
     if judged:
-        st.caption(f"{counted(len(judged), 'trace')} that {plain(found.reference)} labelled and this judge judged.")
+        st.caption(
+            f"{counted(len(judged), 'trace')} that {plain(comparison.reference)} labelled and this judge judged."
+        )
         st.button(
             "Go to the first trace", key="to_judged", icon=":material/arrow_forward:",
             on_click=_go_to, args=(judged[0],),
@@ -195,12 +197,12 @@ def which_run(trace_id: str, judge_model: str) -> int:
     return int(str(chosen))
 
 
-def goal_line(traces: pd.DataFrame, trace_id: str, found: Comparison) -> None:
+def goal_line(traces: pd.DataFrame, trace_id: str, comparison: Comparison) -> None:
     row = traces[traces["trace_id"] == trace_id].iloc[0]
-    states = pd.Series([pair.state for pair in found.pairs], dtype="object").value_counts()
+    states = pd.Series([pair.state for pair in comparison.pairs], dtype="object").value_counts()
     named = [*STATES, *(["not proposed yet"] if "not proposed yet" in states else [])]
     tally = " · ".join(f"{int(states.get(state, 0))} {state}" for state in named)
-    errors = len({pair.error.label_id for pair in found.pairs if pair.error is not None})
+    errors = len({pair.error.label_id for pair in comparison.pairs if pair.error is not None})
     st.caption(f"{counted(errors, 'reference error')}: {tally}", help=meanings(("reference", *STATES)))
     if "not proposed yet" in states:
         propose_now()
@@ -239,14 +241,14 @@ def chosen_lane(marks: pd.DataFrame) -> str | None:
     return str(point[0]) if point is not None and str(point[0]) in set(marks["key"].astype(str)) else None
 
 
-def lane_marks(found: Comparison, text: TraceText) -> pd.DataFrame:
+def lane_marks(comparison: Comparison, text: TraceText) -> pd.DataFrame:
     """key, lane, seq, state, label, is_valid: a mark for each span of an error and each citation.
 
     What matches no span of the trace stands at the first one, marked as invalid.
     """
     place = {block.span_id: block.seq for block in text.blocks}
     rows = []
-    for pair in found.pairs:
+    for pair in comparison.pairs:
         if pair.error is not None:
             label = f"{'+'.join(pair.error.dimensions)} {pair.error.impact}"
             rows += [
@@ -269,41 +271,41 @@ def progress(open_pairs: dict[str, int]) -> str:
     )
 
 
-def scores_and_replies(found: Comparison) -> None:
+def scores_and_replies(comparison: Comparison) -> None:
     left, right = st.columns([2, 3], gap="medium")
     with left, st.container(border=True):
         layout.title(
             "Scores", f"0 to 3. Differences of two points or more are bold and vermilion.  \n{meanings(DIMENSIONS)}"
         )
-        table = score_table(found)
+        table = score_table(comparison)
         if table.empty:
             st.caption("Neither the annotator nor the judge scored a dimension of this trace.")
         else:
             st.dataframe(table.style.apply(_mark_big, axis=1).format(precision=0, na_rep="–"), hide_index=True)
     with right, st.container(border=True):
         layout.title("Judge's answers")
-        if not found.cells:
+        if not comparison.cells:
             st.caption("This judge has no verdict on this trace.")
-        for cell in found.cells:
+        for cell in comparison.cells:
             reply(cell)
 
 
-def score_table(found: Comparison) -> pd.DataFrame:
+def score_table(comparison: Comparison) -> pd.DataFrame:
     """dimension, reference, judge, difference, state: one row a dimension that either side spoke of."""
-    reference = {score.dimension: score for score in found.scores}
-    judged = {cell.rubric: cell.outcome for cell in found.cells}
+    reference = {score.dimension: score for score in comparison.scores}
+    judged = {cell.rubric: cell.outcome for cell in comparison.cells}
     rows = []
     own = [name for name in reference if name not in DIMENSIONS and not name.startswith("trail.")]
     for dimension in (*DIMENSIONS, *own):
         score, outcome = reference.get(dimension), judged.get(dimension)
         if score is None and outcome is None:
             continue
-        given = None if score is None or score.not_applicable else score.value
+        value = None if score is None or score.not_applicable else score.value
         model = outcome.score if isinstance(outcome, Verdict) else None
         state = "not judged" if outcome is None else outcome.state.replace("_", " ")
-        said = "not scored" if score is None else ("not applicable" if score.not_applicable else "scored")
-        change = None if given is None or model is None else model - given
-        rows.append((dimension, given, model, change, said, state))
+        words = "not scored" if score is None else ("not applicable" if score.not_applicable else "scored")
+        change = None if value is None or model is None else model - value
+        rows.append((dimension, value, model, change, words, state))
     columns = ["dimension", "reference", "judge", "judge − reference", "reference outcome", "judge outcome"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:4], "Float64"))
 

@@ -85,19 +85,19 @@ def findings_card(url: str) -> None:
             st.caption("Select a row for its findings.")
             return
         value, count = str(table[by].iloc[place]), int(table["findings"].iloc[place])
-        found = not_hidden(findings_of(url, by, value))
-        layout.title(f"{len(found):,} of {counted(count, 'finding')} of {plain(value)}")
-        chosen = data_table(found[LISTED], key=f"corpus-findings-{by}-{place}", is_chosen=True)
+        findings = not_hidden(findings_of(url, by, value))
+        layout.title(f"{len(findings):,} of {counted(count, 'finding')} of {plain(value)}")
+        chosen = data_table(findings[LISTED], key=f"corpus-findings-{by}-{place}", is_chosen=True)
         if chosen is not None:
-            show_trace(_trace(url, str(found["trace_id"].iloc[chosen]), str(found["source"].iloc[chosen])))
+            show_trace(_trace(url, str(findings["trace_id"].iloc[chosen]), str(findings["source"].iloc[chosen])))
 
 
-def not_hidden(found: pd.DataFrame) -> pd.DataFrame:
+def not_hidden(findings: pd.DataFrame) -> pd.DataFrame:
     """The findings without those on traces that this person labels blind; says how many are hidden."""
-    own = found["trace_id"].isin(listings.blind_to_me())
+    own = findings["trace_id"].isin(listings.blind_to_me())
     if own.any():
         st.info(f"Hidden: {counted(int(own.sum()), 'finding')} on traces that you are labelling blind.")
-    return found[~own].reset_index(drop=True)
+    return findings[~own].reset_index(drop=True)
 
 
 def show_trace(trace: Trace) -> None:

@@ -126,7 +126,7 @@ def _revision(of: Callable[[Connection], Revision]) -> Revision:
 
 
 def faceted(known: pd.DataFrame) -> pd.DataFrame:
-    kept = known
+    rows = known
     with st.container(horizontal=True, vertical_alignment="bottom", key="facets"):
         for column, label in (FACETS | OPINIONS).items():
             values = _values(known[column])
@@ -138,55 +138,55 @@ def faceted(known: pd.DataFrame) -> pd.DataFrame:
             )  # fmt: skip
             if chosen:
                 wanted = set(map(str, chosen))
-                kept = kept[[bool(wanted & (_split(value) or {NOBODY})) for value in kept[column]]]
+                rows = rows[[bool(wanted & (_split(value) or {NOBODY})) for value in rows[column]]]
         scores = st.multiselect(
             "Lowest judge score", ["0", "1", "2", "3"], key="facet_score", placeholder="all", width="stretch",
             bind="query-params", persist_state="session",
         )  # fmt: skip
         if scores:
-            kept = kept[kept["lowest_score"].isin([int(score) for score in scores])]
-    return kept
+            rows = rows[rows["lowest_score"].isin([int(score) for score in scores])]
+    return rows
 
 
-def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
+def searched(traces: pd.DataFrame, query: str) -> pd.DataFrame:
     """The traces with a hit; the hits themselves are listed with a way to each span."""
     with read_transaction(workspace().engine) as connection:
-        found = exploring.hits(connection, query)
-    found = found[found["trace_id"].isin(kept["trace_id"])].reset_index(drop=True)
-    more = f", among the first {exploring.HITS:,} found" if len(found) >= exploring.HITS else ""
+        hits = exploring.hits(connection, query)
+    hits = hits[hits["trace_id"].isin(traces["trace_id"])].reset_index(drop=True)
+    more = f", among the first {exploring.HITS:,} found" if len(hits) >= exploring.HITS else ""
     with st.container(border=True):
-        layout.title(f"{counted(len(found), 'span')} with all words{more}")
-        if found.empty:
+        layout.title(f"{counted(len(hits), 'span')} with all words{more}")
+        if hits.empty:
             st.caption(
                 "No span of these traces contains all words. Words match whole; the last word matches by its beginning."
             )
         else:
             event = st.dataframe(
-                found, hide_index=True, height=min(38 + 35 * len(found), 250), key="hits", on_select="rerun",
+                hits, hide_index=True, height=min(38 + 35 * len(hits), 250), key="hits", on_select="rerun",
                 selection_mode="single-row", column_config={"trace_id": "trace", "span_id": "span", "ordinal": "place"},
             )  # fmt: skip
-            chosen = chosen_row(event, len(found))
+            chosen = chosen_row(event, len(hits))
             if chosen is not None:
-                row = found.iloc[chosen]
+                row = hits.iloc[chosen]
                 if st.button(
                     f"Open {row['ordinal']} in Work", key="hit-open", type="primary", icon=":material/edit_note:"
                 ):
                     st.switch_page(
                         "views/work.py", query_params=link_params(trace=row["trace_id"], span=row["span_id"])
                     )
-    return kept[kept["trace_id"].isin(found["trace_id"])]
+    return traces[traces["trace_id"].isin(hits["trace_id"])]
 
 
 @st.fragment(key="listing")
-def listed(kept: pd.DataFrame, total: int) -> None:
+def listed(traces: pd.DataFrame, total: int) -> None:
     with st.container(border=True):
-        layout.title(f"{len(kept):,} of {counted(total, 'trace')}")
-        if kept.empty:
+        layout.title(f"{len(traces):,} of {counted(total, 'trace')}")
+        if traces.empty:
             st.caption("No trace matches. Try: remove a filter.")
             return
-        pages = -(-len(kept) // PAGE)
+        pages = -(-len(traces) // PAGE)
         place = int(st.pagination(pages, key="list_page") or 1) - 1 if pages > 1 else 0
-        shown = kept[LISTED].iloc[place * PAGE : (place + 1) * PAGE].reset_index(drop=True)
+        shown = traces[LISTED].iloc[place * PAGE : (place + 1) * PAGE].reset_index(drop=True)
         listings.note_rows(shown[shown["errors"].fillna(0).gt(0) | shown["lowest_score"].notna()], "Explore")
         event = st.dataframe(
             shown,
@@ -237,25 +237,25 @@ def open_trace(trace_id: str) -> None:
             st.switch_page("views/compare.py", query_params=link_params(trace=trace_id))
 
 
-def of_traces(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    return rows[rows["trace_id"].isin(kept["trace_id"])]
+def of_traces(rows: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["trace_id"].isin(traces["trace_id"])]
 
 
-def insights(kept: pd.DataFrame) -> None:
-    if kept.empty:
+def insights(traces: pd.DataFrame) -> None:
+    if traces.empty:
         return
-    placed = [of_traces(side, kept) for side in places_now()]
+    placed = [of_traces(side, traces) for side in places_now()]
     places = pd.concat([side for side in placed if not side.empty] or placed[:1], ignore_index=True)
-    tools = exploring.worst_tools(of_traces(tools_now(), kept))
-    errors = of_traces(errors_now(), kept)
-    cards(places, tools, errors, kept)
+    tools = exploring.worst_tools(of_traces(tools_now(), traces))
+    errors = of_traces(errors_now(), traces)
+    cards(places, tools, errors, traces)
     if not errors.empty:
         with st.container(border=True):
             similar(errors)
 
 
 @st.fragment(key="cards")
-def cards(places: pd.DataFrame, tools: pd.DataFrame, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
+def cards(places: pd.DataFrame, tools: pd.DataFrame, errors: pd.DataFrame, traces: pd.DataFrame) -> None:
     """Three in a row; what stands behind a mark of theirs is listed below, where it has the width of the page."""
     left, middle, right = st.columns([3, 4, 3], gap="small")
     with left, st.container(border=True, height="stretch"):
@@ -266,10 +266,10 @@ def cards(places: pd.DataFrame, tools: pd.DataFrame, errors: pd.DataFrame, kept:
         square = together_card(errors)
     if bar is not None:
         with st.container(border=True):
-            behind_bar(str(bar[0]), int(bar[1]), str(bar[2]), errors, kept)
+            behind_bar(str(bar[0]), int(bar[1]), str(bar[2]), errors, traces)
     if cell is not None:
         with st.container(border=True):
-            behind_tool(str(tools["tool"].iloc[cell[0]]), kept, is_failed=cell[1] == "failed")
+            behind_tool(str(tools["tool"].iloc[cell[0]]), traces, is_failed=cell[1] == "failed")
     if square is not None:
         with st.container(border=True):
             behind_square(str(square[0]), str(square[1]), errors)
@@ -344,26 +344,26 @@ def together_card(errors: pd.DataFrame) -> list[Any] | None:
 # What stands behind a mark: a list, and from a row of it the way to Compare and to the span in Work.
 
 
-def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
+def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, traces: pd.DataFrame) -> None:
     layout.title(
         f"{'Annotators’ errors' if side == 'annotator' else 'Findings of judges'} that start at {part} of the trace"
     )
     with read_transaction(workspace().engine) as connection:
-        found = (
+        rows = (
             exploring.started(connection, errors)
             if side == "annotator"
             else exploring.placed_findings(connection, place)
         )
     if side == "annotator":
-        behind_errors(found[found["place"] == place], key="behind-positions")
+        behind_errors(rows[rows["place"] == place], key="behind-positions")
     else:
-        behind_findings(of_traces(found, kept))
+        behind_findings(of_traces(rows, traces))
 
 
-def behind_tool(tool: str, kept: pd.DataFrame, *, is_failed: bool) -> None:
+def behind_tool(tool: str, traces: pd.DataFrame, *, is_failed: bool) -> None:
     layout.title(plain(f"{'Failed calls' if is_failed else 'Calls'} of {tool}"))
     with read_transaction(workspace().engine) as connection:
-        calls = of_traces(exploring.tool_calls(connection, tool), kept)
+        calls = of_traces(exploring.tool_calls(connection, tool), traces)
     behind_calls(calls[calls["status"] == "ERROR"] if is_failed else calls)
 
 
@@ -382,9 +382,9 @@ def with_ordinal(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(span=["" if pd.isna(seq) else f"S{seq + 1}" for seq in rows["seq"]])
 
 
-def behind_errors(found: pd.DataFrame, *, key: str) -> None:
+def behind_errors(errors: pd.DataFrame, *, key: str) -> None:
     """People's errors, each opened beside a judge and at its first span."""
-    rows = with_ordinal(open_to_me(found)).assign(dimensions=found["dimensions"].map("+".join))
+    rows = with_ordinal(open_to_me(errors)).assign(dimensions=errors["dimensions"].map("+".join))
     columns = ["trace_id", "span", "annotator", "dimensions", "impact", "description", "label_id", "span_id"]
     row = listing(rows[columns], key=key)
     if row is not None:
@@ -392,9 +392,9 @@ def behind_errors(found: pd.DataFrame, *, key: str) -> None:
         open_there(row, beside, key=key)
 
 
-def behind_findings(found: pd.DataFrame) -> None:
+def behind_findings(findings: pd.DataFrame) -> None:
     """Judges' findings, each opened beside people and at the first span that it cites."""
-    rows = with_ordinal(open_to_me(found))
+    rows = with_ordinal(open_to_me(findings))
     columns = [
         "trace_id", "span", "judge_model", "rubric", "repeat", "dimension", "impact", "description", "finding_key",
         "span_id",
@@ -408,9 +408,9 @@ def behind_findings(found: pd.DataFrame) -> None:
         open_there(row, beside, key="behind-positions")
 
 
-def behind_calls(found: pd.DataFrame) -> None:
+def behind_calls(calls: pd.DataFrame) -> None:
     """Calls of a tool, each opened at its span."""
-    row = listing(with_ordinal(found)[["trace_id", "span", "status", "span_id"]], key="behind-tools")
+    row = listing(with_ordinal(calls)[["trace_id", "span", "status", "span_id"]], key="behind-tools")
     if row is not None:
         open_there(row, link_params(trace=row["trace_id"]), key="behind-tools")
 

@@ -118,11 +118,11 @@ def changes(known: list[Guideline]) -> None:
         old = st.selectbox("From", versions, index=1, key="diff_from", format_func=lambda n: f"version {n}")
         new = st.selectbox("To", versions, index=0, key="diff_to", format_func=lambda n: f"version {n}")
     by_version = {one.version: one for one in known}
-    found = guidelines.diff(by_version[old], by_version[new])
-    if not found:
+    differences = guidelines.diff(by_version[old], by_version[new])
+    if not differences:
         st.caption("The two versions are identical.")
     signs = {"same": " ", "added": "+", "removed": "-"}
-    for part, lines in found.items():
+    for part, lines in differences.items():
         layout.title(title_of(part))
         st.code("\n".join(f"{signs[kind]} {line}" for kind, line in lines), language="diff", wrap_lines=True)
 
@@ -134,8 +134,8 @@ def practise() -> None:
     with read_transaction(workspace().engine) as connection:
         sets = [row for row in queue.queues_for(connection, user().name) if row.is_practice]
         states = {row.queue_key: queue.progress(connection, row.queue_key, user().name) for row in sets}
-        found = practice.practised(connection, user().name)
-    if not sets and not found:
+        feedbacks = practice.practised(connection, user().name)
+    if not sets and not feedbacks:
         no_practice()
         return
     for row in sets:
@@ -144,18 +144,21 @@ def practise() -> None:
             st.text(f"{row.name}: {state.done} of {state.total} done")
             if state.done < state.total and st.button("Start practice", key=f"practise-{row.queue_key}"):
                 st.switch_page("views/work.py", query_params=link_params(queue=str(row.queue_key)))
-    if not found:
+    if not feedbacks:
         st.caption(
             "Read the trace, mark its errors, score the dimensions, submit. Then this page shows the correct answers "
             "beside yours, and why."
         )
         return
-    your_score(found)
+    your_score(feedbacks)
     note_seen(
-        workspace().engine, annotator=user().name, trace_ids=[one.trace_id for one in found], what="Practice answers"
+        workspace().engine,
+        annotator=user().name,
+        trace_ids=[one.trace_id for one in feedbacks],
+        what="Practice answers",
     )
-    for one in found:
-        feedback(one, is_open=len(found) == 1)
+    for one in feedbacks:
+        feedback(one, is_open=len(feedbacks) == 1)
 
 
 def no_practice() -> None:
@@ -176,8 +179,8 @@ def no_practice() -> None:
         st.rerun()
 
 
-def your_score(found: list[practice.Feedback]) -> None:
-    score, table = practice.practice_score(found), practice.calibration(found)
+def your_score(feedbacks: list[practice.Feedback]) -> None:
+    score, table = practice.practice_score(feedbacks), practice.calibration(feedbacks)
     if score.percent is not None:
         st.metric(
             "Your score", f"{score.percent:.0f} %", f"{score.points} of {score.of} points", delta_color="off",
@@ -198,35 +201,35 @@ def your_score(found: list[practice.Feedback]) -> None:
     )
 
 
-def feedback(found: practice.Feedback, *, is_open: bool = False) -> None:
+def feedback(practised: practice.Feedback, *, is_open: bool = False) -> None:
     label = (
-        f"{found.trace_id[:12]}: {len(found.caught)} caught, {len(found.missed)} missed, "
-        f"{len(found.unmatched)} unmatched"
+        f"{practised.trace_id[:12]}: {len(practised.caught)} caught, {len(practised.missed)} missed, "
+        f"{len(practised.unmatched)} unmatched"
     )
     with read_transaction(workspace().engine) as connection:
-        ordinals = ordinals_of(connection, found.trace_id)
+        ordinals = ordinals_of(connection, practised.trace_id)
     with st.expander(plain(label), expanded=is_open):
         st.caption("Your labels beside the correct labels", help=meanings(("caught", "missed", "unmatched")))
         rows = [
-            {"dimension": key, "you": shown(found.own_scores, key), "right": shown(found.gold_scores, key)}
-            for key in sorted(found.own_scores.keys() | found.gold_scores.keys())
+            {"dimension": key, "you": shown(practised.own_scores, key), "right": shown(practised.gold_scores, key)}
+            for key in sorted(practised.own_scores.keys() | practised.gold_scores.keys())
         ]
         st.dataframe(rows, hide_index=True)
-        for own, right in found.caught:
+        for own, right in practised.caught:
             error("Caught", own, ordinals)
             error("Correct label", right, ordinals, is_explained=True)
-        for one in found.missed:
+        for one in practised.missed:
             error("Missed", one, ordinals, is_explained=True)
-        for one in found.unmatched:
+        for one in practised.unmatched:
             error("Unmatched", one, ordinals)
             st.caption("The correct labels have no such error.")
 
 
 def shown(scores: object, key: str) -> str:
-    given = dict(scores)  # type: ignore[call-overload]
-    if key not in given:
+    by_dimension = dict(scores)  # type: ignore[call-overload]
+    if key not in by_dimension:
         return "–"
-    return "n/a" if given[key] is None else f"{given[key]:.0f}"
+    return "n/a" if by_dimension[key] is None else f"{by_dimension[key]:.0f}"
 
 
 def error(state: str, label: ErrorLabel, ordinals: Mapping[str, str], *, is_explained: bool = False) -> None:
@@ -294,9 +297,9 @@ def dimension_text(rubric: Rubric, anchors: Anchors) -> str:
     ]
     if rubric.examples:
         example = rubric.examples[0]
-        found = [f"- {one.description.strip()} Impact: {one.impact}." for one in example.reply.findings]
+        lines = [f"- {one.description.strip()} Impact: {one.impact}." for one in example.reply.findings]
         parts += [
-            "### Examples", f"```text\n{example.trace.strip()}\n```", "\n".join(found) or "No error.",
+            "### Examples", f"```text\n{example.trace.strip()}\n```", "\n".join(lines) or "No error.",
             f"Score {example.reply.score}. {example.reply.rationale.strip()}",
         ]  # fmt: skip
     return "\n\n".join(parts)

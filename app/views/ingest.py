@@ -48,10 +48,10 @@ def page() -> None:
         return
     inputs = named([(file.name, file.getvalue()) for file in files])
     with st.spinner("Reading files; nothing is stored yet", show_time=True):
-        found = looked_at(tuple(file.file_id for file in files), inputs)
-    report(found)
-    commit(found, inputs)
-    details(found)
+        preflight = looked_at(tuple(file.file_id for file in files), inputs)
+    report(preflight)
+    commit(preflight, inputs)
+    details(preflight)
 
 
 def named(files: list[tuple[str, bytes]]) -> dict[str, bytes]:
@@ -76,11 +76,11 @@ def looked_at(ids: tuple[str, ...], inputs: Mapping[str, bytes]) -> Preflight:
     return held[1]
 
 
-def report(found: Preflight) -> None:
-    states = found.traces["state"].value_counts()
-    new = found.traces[found.traces["state"] == "new"]
+def report(preflight: Preflight) -> None:
+    states = preflight.traces["state"].value_counts()
+    new = preflight.traces[preflight.traces["state"] == "new"]
     with st.container(horizontal=True, key="preflight-figures"):
-        st.metric("New traces", f"{found.new:,}", border=True, help="Traces that will be stored.")
+        st.metric("New traces", f"{preflight.new:,}", border=True, help="Traces that will be stored.")
         st.metric("Spans in new traces", f"{int(new['spans'].sum()):,}", border=True)
         st.metric(
             "Already stored",
@@ -93,29 +93,31 @@ def report(found: Preflight) -> None:
             help="Same id, other content: joined where it adds to what is there, else refused unless you replace it.",
         )  # fmt: skip
         st.metric(
-            "Not fully readable", f"{found.unread:,}", border=True,
+            "Not fully readable", f"{preflight.unread:,}", border=True,
             help="Traces with model calls without messages or tool calls without text: their warnings say where the "
             "text is. A map of your own (ingest --map) tells which attribute holds what.",
         )  # fmt: skip
-        st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with warnings are stored.")
+        st.metric(
+            "Warnings", f"{sum(preflight.warnings.values()):,}", border=True, help="Traces with warnings are stored."
+        )
         st.metric(
             "Rejected",
-            f"{len(found.rejected):,}",
+            f"{len(preflight.rejected):,}",
             border=True,
             help="Files and traces that cannot be stored; each is listed below with its place and remedy.",
         )
 
 
-def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
+def commit(preflight: Preflight, inputs: Mapping[str, bytes]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        replaces = found.changed > 0 and st.toggle(
-            f"Replace {counted(found.changed, 'changed trace')}", key="replace",
+        replaces = preflight.changed > 0 and st.toggle(
+            f"Replace {counted(preflight.changed, 'changed trace')}", key="replace",
             help="Backed up first. Labels stay; those on spans that are gone are listed.",
         )  # fmt: skip
-        count = found.new + (found.changed if replaces else 0)
-        more = "Join what completes stored traces" if found.late else "No new traces to store"
+        count = preflight.new + (preflight.changed if replaces else 0)
+        more = "Join what completes stored traces" if preflight.late else "No new traces to store"
         label = f"Store {counted(count, 'trace')}" if count else more
-        is_idle = not count and not found.late
+        is_idle = not count and not preflight.late
         wanted = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
         redact = st.toggle(
             "Mask secrets first", key="redact", help="Masks API keys and tokens before anything is stored."
@@ -123,7 +125,7 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     if not wanted:
         return
     bar = st.progress(0.0, text="Storing")
-    total = max(len(found.traces), 1)
+    total = max(len(preflight.traces), 1)
 
     def show(so_far: Report) -> None:
         done = so_far.traces + so_far.duplicates + len(so_far.completed)
@@ -164,22 +166,22 @@ def told_last_time() -> None:
         st.success(plain(told), icon=":material/check:")
 
 
-def details(found: Preflight) -> None:
-    if found.rejected:
+def details(preflight: Preflight) -> None:
+    if preflight.rejected:
         with st.container(border=True):
             layout.title(
-                f"{len(found.rejected):,} rejected",
+                f"{len(preflight.rejected):,} rejected",
                 "Each row names the place and the remedy; all other traces are stored.",
             )
-            data_table(rejected_table(found.rejected), most=8)
-    if found.traces.empty:
+            data_table(rejected_table(preflight.rejected), most=8)
+    if preflight.traces.empty:
         return
     with st.container(border=True):
         layout.title("Traces in this upload")
         st.dataframe(
-            found.traces.drop(columns=["text", "judge_text"]),
+            preflight.traces.drop(columns=["text", "judge_text"]),
             hide_index=True,
-            height=min(38 + 35 * len(found.traces), 360),
+            height=min(38 + 35 * len(preflight.traces), 360),
             column_config={
                 "trace_id": st.column_config.TextColumn("trace"),
                 "llm_spans": st.column_config.NumberColumn("LLM spans"),
@@ -191,14 +193,14 @@ def details(found: Preflight) -> None:
                 "orphans": st.column_config.NumberColumn("orphans", help="Spans whose parent is not in the trace"),
             },
         )
-    if found.warnings:
+    if preflight.warnings:
         with st.container(border=True):
             layout.title("Warnings by kind")
-            counts = pd.DataFrame(found.warnings.most_common(), columns=["warning", "count"])
+            counts = pd.DataFrame(preflight.warnings.most_common(), columns=["warning", "count"])
             data_table(counts, most=8)
-            with st.expander(f"The first {min(SHOWN, len(found.warning_texts))} in full", key="warnings-full"):
-                st.code("\n".join(found.warning_texts[:SHOWN]), language=None, wrap_lines=True, height=240)
-    sizes(found.traces)
+            with st.expander(f"The first {min(SHOWN, len(preflight.warning_texts))} in full", key="warnings-full"):
+                st.code("\n".join(preflight.warning_texts[:SHOWN]), language=None, wrap_lines=True, height=240)
+    sizes(preflight.traces)
 
 
 @st.fragment(key="sizes")
@@ -301,8 +303,8 @@ def removal_of(trace_ids: Sequence[str]) -> None:
 def _warnings(place: str, now: Revision, trace_ids: tuple[str, ...]) -> list[tuple[str, str]]:
     """Trace and warning: what readers noted of these traces."""
     with read_transaction(workspace().engine) as connection:
-        found = [load(connection, trace_id, with_logs=False) for trace_id in trace_ids]
-    return [(trace.trace_id, warning) for trace in found for warning in trace.all_warnings]
+        traces = [load(connection, trace_id, with_logs=False) for trace_id in trace_ids]
+    return [(trace.trace_id, warning) for trace in traces for warning in trace.all_warnings]
 
 
 def noted(trace_ids: Sequence[str]) -> None:

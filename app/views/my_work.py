@@ -144,11 +144,11 @@ def reachable(places: dict[str, MyTrace]) -> set[str]:
 def my_hits(query: str, open_to_me: set[str]) -> list[Hit]:
     """Spans of these traces that hold all words in the text that the desk shows, hidden names left out."""
     with read_transaction(workspace().engine) as connection:
-        found = [one for one in search(connection, query, limit=MOST_CANDIDATES) if one.trace_id in open_to_me]
-        occasions = {one: occasion_of(connection, user().name, one) for one in {hit.trace_id for hit in found}}
+        readable = [one for one in search(connection, query, limit=MOST_CANDIDATES) if one.trace_id in open_to_me]
+        occasions = {one: occasion_of(connection, user().name, one) for one in {hit.trace_id for hit in readable}}
     shown: dict[str, set[int]] = {}
     hits: list[Hit] = []
-    for hit in found:
+    for hit in readable:
         if hit.trace_id not in shown:
             document = DOCUMENTS.get(Grant(user().name, hit.trace_id, occasions[hit.trace_id]))
             shown[hit.trace_id] = set.intersection(*(set(document.search(word)) for word in query.split()))

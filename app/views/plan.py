@@ -136,15 +136,15 @@ def assumptions(measured: WorkspacePilot | None, difference: float, power: float
     )
 
 
-def plan_cards(given: Assumptions, *, difference: float, width: float) -> None:
-    assert given.spread is not None
-    several = given.spread.repeat_icc is not None
+def plan_cards(assumptions: Assumptions, *, difference: float, width: float) -> None:
+    assert assumptions.spread is not None
+    several = assumptions.spread.repeat_icc is not None
     with st.container(horizontal=True):
         repeats = _numbers("Repeats", REPEATS if several else (1,), (1, 3, 5) if several else (1,), "plan-repeats")
         people = _numbers("People a trace", PEOPLE, (1, 2), "plan-people")
     goals = [Goal(kind="difference", size=difference), Goal(kind="width", size=width)]
-    goals += [Goal(kind="agreement", size=width)] if given.reliability is not None else []
-    table = study_table(given, goals, repeats=repeats, people=people)
+    goals += [Goal(kind="agreement", size=width)] if assumptions.reliability is not None else []
+    table = study_table(assumptions, goals, repeats=repeats, people=people)
     with st.container(border=True):
         layout.title("Traces, hours and dollars", "Hours are active time of all people; dollars of all repeats.")
         st.dataframe(shown_plan(table), hide_index=True, width="content", key="plan-table", alt="Plan")
@@ -153,11 +153,13 @@ def plan_cards(given: Assumptions, *, difference: float, width: float) -> None:
             "given rate. Width: traces for an interval no wider. "
             "Agreement: traces for an interval of people's reliability no wider, 100 points for 1 (Bonett 2002)."
         )
-    curves = study_curves(given.spread, difference=difference, repeats=repeats, most=MOST_DRAWN, wanted=given.power)
+    curves = study_curves(
+        assumptions.spread, difference=difference, repeats=repeats, most=MOST_DRAWN, wanted=assumptions.power
+    )
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
         layout.title("Power", f"The chance to see {100 * difference:g} points.")
-        st.plotly_chart(charts.power_curve(curves, wanted=given.power), key="plan-power-chart", alt="Power")
+        st.plotly_chart(charts.power_curve(curves, wanted=assumptions.power), key="plan-power-chart", alt="Power")
     with right, st.container(border=True):
         layout.title("Width")
         st.plotly_chart(charts.width_curve(curves, wanted=width), key="plan-width-chart", alt="Width")

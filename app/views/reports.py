@@ -46,13 +46,13 @@ def page() -> None:
 
 @with_placeholder(height=760)
 def report(filters: Filters, at: Revisions) -> None:
-    found = estimates.inputs(filters)
+    inputs = estimates.inputs(filters)
     st.caption(f"{plain(about_of(filters))} · {shown_revision(at.shown)}")
     offer_matching(filters)
     whole_report(filters)
     paint("reports")
     with st.container(border=True):
-        one_table(filters, found)
+        one_table(filters, inputs)
     with st.container(border=True):
         table_rows(filters)
     with st.container(border=True):
@@ -101,9 +101,9 @@ def whole_report(filters: Filters) -> None:
 
 @st.fragment(key="one-table")
 @with_placeholder(height=420)
-def one_table(filters: Filters, found: Inputs) -> None:
+def one_table(filters: Filters, inputs: Inputs) -> None:
     layout.title("Tables", "The paper's Tables 1 to 17 and Tracejury's own tables, rounded half-up like the paper's.")
-    known = {title_of(table): table for table in datasets.available(found)}
+    known = {title_of(table): table for table in datasets.available(inputs)}
     name = st.selectbox(
         "Table", list(known), key="table", label_visibility="collapsed", bind="query-params", persist_state="session"
     )
@@ -158,12 +158,12 @@ def open_row(row: Mapping[str, Any], *, key: str) -> None:
     if not listings.has_trace(trace):
         st.caption("This trace is not in the workspace.")
         return
-    said = {name: None if pd.isna(row.get(name)) else str(row[name]) for name in OPENED}
-    error = said["error_id"] or said["label_id"]
+    values = {name: None if pd.isna(row.get(name)) else str(row[name]) for name in OPENED}
+    error = values["error_id"] or values["label_id"]
     link = link_params(
-        trace=trace, judge_model=said["judge_model"], person=said["annotator"],
-        pair=error or (f"|{said['finding_id']}" if said["finding_id"] else None),
-        dimension=said["dimension"] if said["dimension"] in DIMENSIONS else None,
+        trace=trace, judge_model=values["judge_model"], person=values["annotator"],
+        pair=error or (f"|{values['finding_id']}" if values["finding_id"] else None),
+        dimension=values["dimension"] if values["dimension"] in DIMENSIONS else None,
     )  # fmt: skip
     with st.container(horizontal=True):
         open_in_compare(link, key=f"{key}-open")
@@ -225,9 +225,9 @@ def about_of(filters: Filters) -> str:
 
 def still_open(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that the button counts, less what the person has taken up to label blind since."""
-    kept = datasets.open_to_me(rows)
-    listings.note_rows(kept, "Export")
-    return kept
+    rows_open = datasets.open_to_me(rows)
+    listings.note_rows(rows_open, "Export")
+    return rows_open
 
 
 def manifest_now(filters: Filters) -> dict[str, Json]:

@@ -132,17 +132,17 @@ def choose(runs: pd.DataFrame) -> int:
 
 def one_run(run_key: int) -> None:
     engine = workspace().engine
-    found = watch(engine, run_key)
-    states: dict[str, int] = {str(k): int(v) for k, v in dict(found["states"]).items()}  # type: ignore[arg-type]
+    progress = watch(engine, run_key)
+    states: dict[str, int] = {str(k): int(v) for k, v in dict(progress["states"]).items()}  # type: ignore[arg-type]
     total = max(sum(states.values()), 1)
     waiting = sum(states.get(state, 0) for state in OPEN_STATES)
-    st.progress((total - waiting) / total, text=f"{total - waiting:,} of {total:,} cells · {found['status']}")
-    if found["message"]:
-        st.text(str(found["message"]))
-    is_owned = has_owner(run_key, is_alive=bool(found["owner_alive"]))
-    perhaps_paid(found["unanswered"], found["unanswered_usd"])
-    if asks_models(found["spec"]):
-        steer(run_key, str(found["status"]), states, is_owned=is_owned)
+    st.progress((total - waiting) / total, text=f"{total - waiting:,} of {total:,} cells · {progress['status']}")
+    if progress["message"]:
+        st.text(str(progress["message"]))
+    is_owned = has_owner(run_key, is_alive=bool(progress["owner_alive"]))
+    perhaps_paid(progress["unanswered"], progress["unanswered_usd"])
+    if asks_models(progress["spec"]):
+        steer(run_key, str(progress["status"]), states, is_owned=is_owned)
     shown = shown_of(listings.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
     if shown.outcomes.empty:
         return
@@ -151,8 +151,10 @@ def one_run(run_key: int) -> None:
     with left, st.container(border=True, height="stretch"):
         outcomes_card(run_key, shown)
     with right, st.container(border=True, height="stretch"):
-        cost_and_time(run_key, shown, unpriced=int(str(found["unpriced"])), is_called=not is_offline(found["spec"]))
-    spec = found["spec"]
+        cost_and_time(
+            run_key, shown, unpriced=int(str(progress["unpriced"])), is_called=not is_offline(progress["spec"])
+        )
+    spec = progress["spec"]
     if isinstance(spec, dict) and spec.get("mode") == "jury":
         with st.container(border=True):
             jury(run_key, "mean" if spec.get("jury_rule") == "mean" else "majority")
@@ -175,8 +177,8 @@ def outcomes_card(run_key: int, shown: Shown) -> None:
     if point is None:
         st.caption("Click a part of a bar to list its cells.")
         return
-    found = finished_cells(run_key, str(point[0]), str(point[1]))
-    row = listing(open_to_me(found), key="behind-outcomes")
+    cells = finished_cells(run_key, str(point[0]), str(point[1]))
+    row = listing(open_to_me(cells), key="behind-outcomes")
     if row is not None:
         open_in_compare(compare_link(row), key="outcomes-open")
 
@@ -193,9 +195,9 @@ def finished_cells(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
     )  # fmt: skip
     with read_transaction(workspace().engine) as connection:
         query = select(*columns, cell.c.judge_version).where(*of, *score).order_by(cell.c.cell_key)
-        found = query_frame(connection, query)
+        cells = query_frame(connection, query)
         names = judge_model_names(connection)
-    return found.assign(outcome=outcome.replace("_", " "), judge_model=found["judge_version"].map(names))[
+    return cells.assign(outcome=outcome.replace("_", " "), judge_model=cells["judge_version"].map(names))[
         ["trace_id", "repeat", "dimension", "outcome", "reason", "seconds", "judge_model"]
     ]
 
@@ -478,8 +480,8 @@ _COSTLY_HELP = "Those of which it is known, as the sum above is of them alone."
 
 
 def behind_measure(run_key: int, measure: str, judge: str | None = None, value: float | None = None) -> None:
-    found, number = measured(run_key, measure, judge, value)
-    row = listing(found, key=f"behind-{measure}", of=number, columns={"cost_usd": LISTED["cost_usd"]})
+    cells, number = measured(run_key, measure, judge, value)
+    row = listing(cells, key=f"behind-{measure}", of=number, columns={"cost_usd": LISTED["cost_usd"]})
     if row is not None:
         open_in_compare(compare_link(row), key=f"{measure}-open")
 
@@ -507,12 +509,12 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     columns = (*stored, cell.c.rubric.label("dimension"), *(MEASURES[name].label(name) for name in order))
     with read_transaction(workspace().engine) as connection:
         query = select(*columns).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS)
-        found = query_frame(connection, query)
-        is_all = len(found) < MOST_ROWS
-        number = len(found) if is_all else connection.scalar(select(func.count()).where(*of)) or 0
+        cells = query_frame(connection, query)
+        is_all = len(cells) < MOST_ROWS
+        number = len(cells) if is_all else connection.scalar(select(func.count()).where(*of)) or 0
         names = judge_model_names(connection)
-    outcomes = [outcome_of(*row) for row in found[["state", "score"]].itertuples(index=False, name=None)]
-    rows = found.assign(outcome=outcomes, judge_model=found["judge_version"].map(names))
+    outcomes = [outcome_of(*row) for row in cells[["state", "score"]].itertuples(index=False, name=None)]
+    rows = cells.assign(outcome=outcomes, judge_model=cells["judge_version"].map(names))
     return rows[["trace_id", "dimension", "repeat", "outcome", *order, "judge_model"]], int(number)
 
 

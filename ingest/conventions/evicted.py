@@ -46,15 +46,15 @@ def _rebuild(gap: Gap, earlier: list[SpanDraft], context: Context) -> None:
     gap.draft.input_messages = [context.add(gap.said.get(number, _NOT_RECORDED)) for number in range(last + 1)]
 
 
-def _wanted(said: dict[int, Message]) -> set[int]:
+def _wanted(messages: dict[int, Message]) -> set[int]:
     """Numbers that are missing, and the one whose role was dropped before its content."""
-    missing = set(range(max(said) + 1)) - said.keys()
-    return missing | {number for number, message in said.items() if message.role is None}
+    missing = set(range(max(messages) + 1)) - messages.keys()
+    return missing | {number for number, message in messages.items() if message.role is None}
 
 
-def _agree(said: dict[int, Message], held: dict[int, Message]) -> bool:
-    shared = [number for number in said if number in held]
-    return bool(shared) and all(_equal(said[number], held[number]) for number in shared)
+def _agree(messages: dict[int, Message], held: dict[int, Message]) -> bool:
+    shared = [number for number in messages if number in held]
+    return bool(shared) and all(_equal(messages[number], held[number]) for number in shared)
 
 
 def _equal(mine: Message, other: Message) -> bool:

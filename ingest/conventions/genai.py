@@ -287,10 +287,10 @@ def _from_details(draft: SpanDraft, source: dict[str, Json], context: Context) -
             source[key] = rest
 
 
-def _of_tool(draft: SpanDraft, side: str, said: list[Message]) -> bool:
+def _of_tool(draft: SpanDraft, side: str, messages: list[Message]) -> bool:
     """What a tool was given and gave back, told as a message: columns of its span. False: it stays in the event."""
     column = "output" if side == "output_messages" else "tool_arguments"
-    content = said[0].content if len(said) == 1 and not said[0].tool_calls else None
+    content = messages[0].content if len(messages) == 1 and not messages[0].tool_calls else None
     if content is None:
         return False
     if getattr(draft, column) is None:

@@ -57,9 +57,9 @@ def _tell_apart(parent: SpanDraft, raw: SpanDraft) -> None:
             "litellm_parent: litellm wrote the attributes of its calls on this span, one over the other; "
             f"the calls themselves are the {RAW} spans below"
         )
-    said = {*raw.input_messages, *raw.output_messages}
-    parent.input_messages = [place for place in parent.input_messages if place not in said]
-    parent.output_messages = [place for place in parent.output_messages if place not in said]
+    messages = {*raw.input_messages, *raw.output_messages}
+    parent.input_messages = [place for place in parent.input_messages if place not in messages]
+    parent.output_messages = [place for place in parent.output_messages if place not in messages]
 
 
 def _is_ours(draft: SpanDraft) -> bool:

@@ -74,32 +74,34 @@ def read_messages(values: Json) -> list[ParsedMessage] | None:
     if len(values) == 1 and isinstance(values[0], list) and values[0] and not isinstance(values[0][0], str):
         return read_messages(values[0])
     read = [read_turn(value) for value in values]
-    return None if None in read else [said for turn in read if turn is not None for said in turn]
+    return None if None in read else [message for turn in read if turn is not None for message in turn]
 
 
-def rest_of(said: Sequence[ParsedMessage]) -> Json:
+def rest_of(messages: Sequence[ParsedMessage]) -> Json:
     """What a list of messages holds beyond them: one entry a message, or None when there is nothing."""
-    return [item.rest for item in said] if any(item.rest is not None for item in said) else None
+    return [item.rest for item in messages] if any(item.rest is not None for item in messages) else None
 
 
-def merged(flat: Message, said: Message) -> Message | None:
+def merged(flat: Message, message: Message) -> Message | None:
     """Both as one message when they say the same (a field that one of them lacks does not count), else None."""
-    if flat == said:
+    if flat == message:
         return flat
-    if flat.role is not None and said.role is not None and flat.role != said.role:
+    if flat.role is not None and message.role is not None and flat.role != message.role:
         return None
     only_the_role = flat.content is None and not flat.tool_calls  # as some write a message whose form they do not know
-    if not only_the_role and (flat.content or "") != (said.content or ""):
+    if not only_the_role and (flat.content or "") != (message.content or ""):
         return None
-    if not _agree(flat.name, said.name) or not _agree(flat.tool_call_id, said.tool_call_id):
+    if not _agree(flat.name, message.name) or not _agree(flat.tool_call_id, message.tool_call_id):
         return None
-    calls = _merged_calls(flat.tool_calls, said.tool_calls)
+    calls = _merged_calls(flat.tool_calls, message.tool_calls)
     if calls is None:
         return None
-    content = said.content if flat.content is None else flat.content
-    role = said.role if flat.role is None else flat.role
-    reasoning = flat.reasoning or said.reasoning
-    return Message(role, content, calls, flat.name or said.name, flat.tool_call_id or said.tool_call_id, reasoning)
+    content = message.content if flat.content is None else flat.content
+    role = message.role if flat.role is None else flat.role
+    reasoning = flat.reasoning or message.reasoning
+    return Message(
+        role, content, calls, flat.name or message.name, flat.tool_call_id or message.tool_call_id, reasoning
+    )
 
 
 def text_of_parts(parts: Json) -> str | None:
@@ -353,12 +355,12 @@ def _langchain(value: dict[str, Json]) -> list[ParsedMessage] | None:
         "role": role,
     }
     as_openai.pop("type", None)
-    said = _with_role({**as_openai, "content": fields["content"]}) if len(as_openai) > 1 else None
-    if said is None:
+    message = _with_role({**as_openai, "content": fields["content"]}) if len(as_openai) > 1 else None
+    if message is None:
         return None
-    first = said[0].rest
+    first = message[0].rest
     rest = without_nulls({**outer, **(first if isinstance(first, dict) else {})})
-    return [ParsedMessage(said[0].message, rest or None), *said[1:]]
+    return [ParsedMessage(message[0].message, rest or None), *message[1:]]
 
 
 _SOURCELESS = frozenset({"SystemMessage", "FunctionExecutionResultMessage"})

@@ -85,12 +85,12 @@ def _response(draft: SpanDraft, context: Context) -> None:
     read = read_response(draft.attributes.get("span_data.response"))
     if read is None or draft.output_messages:
         return
-    said, others = read
-    draft.output_messages = [context.add(item.message) for item in said]
+    messages, others = read
+    draft.output_messages = [context.add(item.message) for item in messages]
     instructions = others.get("instructions")
     if isinstance(instructions, str) and draft.input_messages:
         draft.input_messages = [context.add(Message("system", instructions)), *draft.input_messages]
-    rest = rest_of(said)
+    rest = rest_of(messages)
     draft.attributes["span_data.response"] = others if rest is None else {**others, "output": rest}
     if draft.model is None and isinstance(others.get("model"), str):
         draft.model = str(others["model"])

@@ -74,13 +74,13 @@ def _flattened(attributes: dict[str, Json]) -> tuple[dict[int, Fields], dict[int
     for prefix in _PREFIXES:
         if prefix in attributes:
             _flatten(attributes, prefix)
-    found: tuple[dict[int, Fields], dict[int, Fields]] = ({}, {})
+    groups: tuple[dict[int, Fields], dict[int, Fields]] = ({}, {})
     for key in [key for key in attributes if key.startswith(_PREFIXES)]:
         path = _path(key)
         if path is not None:
             side, number, field = path
-            found[side].setdefault(number, {})[field] = attributes.pop(key)
-    return found
+            groups[side].setdefault(number, {})[field] = attributes.pop(key)
+    return groups
 
 
 @lru_cache(maxsize=65_536)
@@ -135,19 +135,19 @@ def _pop_text(fields: Fields, key: str) -> str | None:
 
 
 def _tool_calls(fields: Fields) -> tuple[ToolCall, ...]:
-    found: dict[int, dict[str, Json]] = {}
+    by_number: dict[int, dict[str, Json]] = {}
     for key in [key for key in fields if key.startswith("tool_calls.")]:
         _, number, name = [*key.split(".", 2), "", ""][:3]
         name = name.removeprefix("tool_call.")
         if number.isascii() and number.isdigit() and name in ("id", "function.name", "function.arguments"):
-            found.setdefault(int(number), {})[name] = fields.pop(key)
+            by_number.setdefault(int(number), {})[name] = fields.pop(key)
     old_name = _pop_text(fields, "function_call_name")
     old_arguments = fields.pop("function_call_arguments_json", None) if old_name is not None else None
     calls = [
         ToolCall(
             _name(call.get("function.name")), arguments_text(call.get("function.arguments")), _name(call.get("id"))
         )
-        for _, call in sorted(found.items())
+        for _, call in sorted(by_number.items())
     ]
     if old_name is not None:
         calls.append(ToolCall(old_name, arguments_text(old_arguments)))
@@ -158,15 +158,15 @@ def _documents(draft: SpanDraft) -> None:
     """`retrieval.documents.<i>.document.*` together as JSON: what a retriever or reranker documents."""
     put(draft, "input", "reranker.query")
     for prefix, column in (("reranker.input_documents.", "input"), *((base, "output") for base in _FOUND)):
-        found: dict[int, dict[str, Json]] = {}
+        documents: dict[int, dict[str, Json]] = {}
         for key in [key for key in draft.attributes if key.startswith(prefix)]:
             number, _, name = key.removeprefix(prefix).partition(".")
             if number.isascii() and number.isdigit() and len(number) < 7 and name.startswith("document."):
                 value = draft.attributes[key]
                 held = inner_json(value) if isinstance(value, str) and name == "document.metadata" else None
-                found.setdefault(int(number), {})[name.removeprefix("document.")] = value if held is None else held
-        if found and getattr(draft, column) is None:
-            setattr(draft, column, json_text([document for _, document in sorted(found.items())]))
+                documents.setdefault(int(number), {})[name.removeprefix("document.")] = value if held is None else held
+        if documents and getattr(draft, column) is None:
+            setattr(draft, column, json_text([document for _, document in sorted(documents.items())]))
             for key in [key for key in draft.attributes if key.startswith(prefix)]:
                 del draft.attributes[key]
 
@@ -180,12 +180,12 @@ def _name(value: Json) -> str | None:
 
 def _parts(fields: Fields) -> list[dict[str, Json]] | None:
     """`contents.<j>.message_content.*` as a list of parts with the names of their kind."""
-    found: dict[int, dict[str, Json]] = {}
+    parts: dict[int, dict[str, Json]] = {}
     for key in [key for key in fields if key.startswith("contents.")]:
         _, number, name = [*key.split(".", 2), "", ""][:3]
         if number.isascii() and number.isdigit() and name.startswith("message_content."):
-            found.setdefault(int(number), {})[name.removeprefix("message_content.")] = fields.pop(key)
-    return [part for _, part in sorted(found.items())] or None
+            parts.setdefault(int(number), {})[name.removeprefix("message_content.")] = fields.pop(key)
+    return [part for _, part in sorted(parts.items())] or None
 
 
 def _tokens(draft: SpanDraft) -> None:
@@ -285,9 +285,9 @@ def _same(flat: dict[int, Message], written: list[ParsedMessage]) -> bool:
     if len(flat) > len(written):
         return False
     agreed = {}
-    for number, said in enumerate(written):
+    for number, message in enumerate(written):
         mine = flat.get(number)
-        both = said.message if mine is None else merged(mine, said.message)
+        both = message.message if mine is None else merged(mine, message.message)
         if both is None:
             return False
         agreed[number] = both
@@ -309,57 +309,58 @@ def _same_after_instructions(flat: dict[int, Message], written: list[ParsedMessa
     return True
 
 
-def _output(draft: SpanDraft, said: dict[int, Message]) -> None:
+def _output(draft: SpanDraft, messages: dict[int, Message]) -> None:
     """`output.value` beside the flattened output messages, as `_input` does."""
     value = draft.attributes["output.value"]
     if value is None or draft.output is not None:
         return
     del draft.attributes["output.value"]
     text = value if isinstance(value, str) else json_text(value)
-    if len(said) == 1 and 0 in said and text == said[0].content and not said[0].tool_calls:
+    if len(messages) == 1 and 0 in messages and text == messages[0].content and not messages[0].tool_calls:
         return
     held = inner_json(value) if isinstance(value, str) else value
-    if _response(draft, said, held):
+    if _response(draft, messages, held):
         return
-    written = read_message(held) if isinstance(held, dict) and (said or draft.kind == "LLM") else None
+    written = read_message(held) if isinstance(held, dict) and (messages or draft.kind == "LLM") else None
     if written is None:
         draft.output = text
         return
-    both = merged(said[0], written.message) if 0 in said else written.message
-    if both is None or len(said) > 1:
+    both = merged(messages[0], written.message) if 0 in messages else written.message
+    if both is None or len(messages) > 1:
         draft.output = text
         draft.warnings.append("messages_differ: output.value and llm.output_messages disagree; both are kept")
         return
-    said[0] = both
+    messages[0] = both
     if written.rest is not None:
         draft.attributes["output.value"] = written.rest
 
 
-def _response(draft: SpanDraft, said: dict[int, Message], held: Json) -> bool:
+def _response(draft: SpanDraft, messages: dict[int, Message], held: Json) -> bool:
     """An answer of the Responses API: its items are the messages, its other fields stay beside."""
     read = read_response(held)
     if read is None:
         return False
     written, others = read
-    if said and not _same(said, written):
+    if messages and not _same(messages, written):
         return False
-    said.update(enumerate(item.message for item in written))
+    messages.update(enumerate(item.message for item in written))
     rest = rest_of(written)
     draft.attributes["output.value"] = others if rest is None else {**others, "output": rest}
     return True
 
 
-def _place_inputs(draft: SpanDraft, said: dict[int, Message], context: Context, *, had_input: bool) -> None:
-    if not said or draft.input_messages:
+def _place_inputs(draft: SpanDraft, messages: dict[int, Message], context: Context, *, had_input: bool) -> None:
+    if not messages or draft.input_messages:
         return
-    if max(said) >= _MOST_MESSAGES:
+    if max(messages) >= _MOST_MESSAGES:
         draft.warnings.append(
-            f"message_numbers: numbered up to {max(said)}, {counted(len(said), 'message')} in all; shown in order"
+            f"message_numbers: numbered up to {max(messages)}, "
+            f"{counted(len(messages), 'message')} in all; shown in order"
         )
-    elif set(said) != set(range(len(said))) or next(iter(said.values())).role is None:
-        context.gaps.append(Gap(draft=draft, said=said))
+    elif set(messages) != set(range(len(messages))) or next(iter(messages.values())).role is None:
+        context.gaps.append(Gap(draft=draft, said=messages))
         return
-    draft.input_messages = [context.add(message) for message in said.values()]
+    draft.input_messages = [context.add(message) for message in messages.values()]
     if draft.kind == "LLM" and not had_input and context.attribute_count >= _NEAR_LIMIT:
         draft.warnings.append(
             f"evicted_attributes: {context.attribute_count} attributes, near OpenTelemetry's limit of 128, and no "

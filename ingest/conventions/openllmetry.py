@@ -35,7 +35,7 @@ def apply(draft: SpanDraft, context: Context) -> None:
         fields = _flattened(attributes, prefix)
         if not fields:
             continue
-        messages = [_message(found, attributes, f"{prefix}{number}.", column) for number, found in fields]
+        messages = [_message(part, attributes, f"{prefix}{number}.", column) for number, part in fields]
         held = [context.messages.messages[position] for position in getattr(draft, column)]
         if not held:
             setattr(draft, column, [context.add(message) for message in messages])
@@ -50,13 +50,13 @@ def _both(flat: list[Message], held: list[Message]) -> list[Message] | None:
     """Each message as both tell it; a call that the other form leaves out (litellm's) is put in. None: they differ."""
     if len(flat) != len(held):
         return None
-    found = []
+    messages = []
     for mine, other in zip(flat, held, strict=True):
         both = merged(mine, other if other.tool_calls else replace(other, tool_calls=mine.tool_calls))
         if both is None:
             return None
-        found.append(both)
-    return found
+        messages.append(both)
+    return messages
 
 
 def _put_back(messages: list[Message], attributes: dict[str, Json], prefix: str, column: str) -> None:
@@ -125,12 +125,12 @@ def _bare_arguments(draft: SpanDraft) -> None:
 
 
 def _flattened(attributes: dict[str, Json], prefix: str) -> list[tuple[int, Fields]]:
-    found: dict[int, Fields] = {}
+    fields: dict[int, Fields] = {}
     for key in [key for key in attributes if key.startswith(prefix)]:
         number, _, field = key.removeprefix(prefix).partition(".")
         if field and number.isascii() and number.isdigit() and len(number) < 7:
-            found.setdefault(int(number), {})[field] = attributes.pop(key)
-    return sorted(found.items())
+            fields.setdefault(int(number), {})[field] = attributes.pop(key)
+    return sorted(fields.items())
 
 
 def _message(fields: Fields, attributes: dict[str, Json], path: str, column: str) -> Message:

@@ -35,17 +35,17 @@ def agent_name(draft: SpanDraft) -> str:
     return named[1] if named is not None else draft.name.removesuffix(".run")
 
 
-def chat_message_tails(said: Mapping[int, Message], written: Sequence[Json]) -> list[str | None] | None:
+def chat_message_tails(messages: Mapping[int, Message], written: Sequence[Json]) -> list[str | None] | None:
     """What the reprs of `ChatMessage` hold after role and content, None where nothing; None when they differ.
 
     smolagents 1.2x writes `input.value` with a Python repr for each message. It is not parsed: the repr that our
     message would have is made and must be the beginning of what is written.
     """
-    if len(said) != len(written):
+    if len(messages) != len(written):
         return None
     tails: list[str | None] = []
     for number, text in enumerate(written):
-        message = said.get(number)
+        message = messages.get(number)
         if message is None or message.role is None or not isinstance(text, str):
             return None
         role = f"<MessageRole.{message.role.upper().replace('-', '_')}: {message.role!r}>"

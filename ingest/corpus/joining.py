@@ -94,14 +94,14 @@ def _repeated_ids(corpus: Corpus, records: Sequence[Record]) -> set[str]:
     often = values[counts > 1]
     if not len(often):
         return set()
-    found: set[str] = set()
+    repeated: set[str] = set()
     named = chain(
         (record.waiting for record in records),
         (some["trace_id"].to_pylist() for some in traces.to_batches(columns=["trace_id"])),
     )
     for ids in named:
-        found.update(np.array(ids, dtype=object)[np.isin(_hashes(ids), often)])
-    return found
+        repeated.update(np.array(ids, dtype=object)[np.isin(_hashes(ids), often)])
+    return repeated
 
 
 def _hashes(ids: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

@@ -49,12 +49,12 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
             continue
         place = path.parent.parent.with_suffix(".jsonl") if path.parent.name == "subagents" else path.parent
         groups.setdefault(str(place), []).append(name)
-    found: list[tuple[str, ...]] = []
+    bundles_: list[tuple[str, ...]] = []
     for own, agents in groups.items():
         sessions = [one for one in names if one == own or (str(PurePath(one).parent) == own and _SESSION.search(one))]
         if sessions:
-            found.append((*sessions, *agents))
-    return found
+            bundles_.append((*sessions, *agents))
+    return bundles_
 
 
 @dataclass(slots=True)

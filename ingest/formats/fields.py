@@ -64,11 +64,11 @@ class Fields:
 
     def below(self, *prefixes: str) -> dict[str, Json]:
         """The fields whose names begin with one of these prefixes, without it."""
-        found: dict[str, Json] = {}
+        values: dict[str, Json] = {}
         for prefix in prefixes:
             for name in [name for name in self._values if name.startswith(prefix) and name != prefix]:
-                found[name.removeprefix(prefix)] = self._values.pop(name)
-        return found
+                values[name.removeprefix(prefix)] = self._values.pop(name)
+        return values
 
     def rest(self, prefix: str = "") -> dict[str, Json]:
         """What nobody took, by its own names behind `prefix`; empty texts, lists and objects are left out."""

@@ -347,8 +347,8 @@ def _from_messages(sample: dict[str, Json], root: str) -> list[Shaped]:
 def _messages(value: Json) -> list[ParsedMessage] | None:
     if not isinstance(value, list) or not value:
         return None
-    said = [_message(item) for item in value]
-    return None if None in said else [item for item in said if item is not None]
+    messages = [_message(item) for item in value]
+    return None if None in messages else [item for item in messages if item is not None]
 
 
 def _message(value: Json) -> ParsedMessage | None:
@@ -395,11 +395,11 @@ def _attach(value: Json, attachments: dict[str, Json], warnings: list[str]) -> N
             continue
         for key, item in list(node.items()) if isinstance(node, dict) else list(enumerate(node)):
             if isinstance(item, str) and item.startswith(_ATTACHMENT):
-                found = attachments.get(item.removeprefix(_ATTACHMENT))
-                if found is None:
+                text = attachments.get(item.removeprefix(_ATTACHMENT))
+                if text is None:
                     missing.add(item)
                 else:
-                    node[key] = found  # type: ignore[index]
+                    node[key] = text  # type: ignore[index]
             elif isinstance(item, (dict, list)):
                 stack.append(item)
     warnings.extend(

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import cast
 
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, read_collected, take_documents
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_documents
 from tracejury.ingest.formats.spans import brief, kept, status_of
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.times import integer
@@ -26,12 +26,12 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     yield from read_collected(source, collect, format=NAME)
 
 
-def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the spans of a file; yields and counts the documents that hold none."""
-    return (yield from take_documents((source,), lambda value, place: take(value, found, place), found.warnings))
+    return (yield from take_documents((source,), lambda value, place: take(value, intake, place), intake.warnings))
 
 
-def take(value: Json, found: Found, place: str) -> None:
+def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans of an answer, a trace, a list of traces or one span. Raises `IngestError` where there is none."""
     if isinstance(value, dict) and isinstance(value.get("data"), (list, dict)):
         value = value["data"]
@@ -39,24 +39,24 @@ def take(value: Json, found: Found, place: str) -> None:
         if isinstance(item, dict) and isinstance(item.get("spans"), list):
             processes = item.get("processes")
             for number, span in enumerate(cast("list[Json]", item["spans"])):
-                _take_span(span, processes if isinstance(processes, dict) else {}, found, f"spans[{number}]")
+                _take_span(span, processes if isinstance(processes, dict) else {}, intake, f"spans[{number}]")
         elif isinstance(item, dict) and "spanID" in item:
-            _take_span(item, {}, found, place)
+            _take_span(item, {}, intake, place)
         else:
             raise IngestError(
                 f"{brief(item)} is no trace of Jaeger", place=place, remedy="download the trace as JSON again"
             )
 
 
-def _take_span(value: Json, processes: dict[str, Json], found: Found, place: str) -> None:
+def _take_span(value: Json, processes: dict[str, Json], intake: Intake, place: str) -> None:
     if not isinstance(value, dict):
-        found.warnings.append(f"unreadable_span: {place} is {brief(value)}, not an object")
+        intake.warnings.append(f"unreadable_span: {place} is {brief(value)}, not an object")
         return
     fields = Fields(value)
     trace_id, span_id = fields.text("traceid"), fields.text("spanid")
     if span_id is None:
-        found.warnings.append(f"no_span_id: the source gives {place} no id; called unnamed-{len(found.spans) + 1}")
-    draft = SpanDraft(span_id=span_id or f"unnamed-{len(found.spans) + 1}", name=fields.text("operationname") or "")
+        intake.warnings.append(f"no_span_id: the source gives {place} no id; called unnamed-{len(intake.spans) + 1}")
+    draft = SpanDraft(span_id=span_id or f"unnamed-{len(intake.spans) + 1}", name=fields.text("operationname") or "")
     draft.start_time, length = integer(fields.take("starttime")), integer(fields.take("duration"))
     if draft.start_time is not None and length is not None:
         draft.end_time = draft.start_time + length
@@ -69,7 +69,7 @@ def _take_span(value: Json, processes: dict[str, Json], found: Found, place: str
     draft.warnings += [f"tracer: the tracer warns: {warning}" for warning in fields.listed("warnings")]
     fields.take("starttimemillis")
     draft.attributes.update(fields.rest("jaeger."))
-    found.spans.append((trace_id or "unnamed", draft))
+    intake.spans.append((trace_id or "unnamed", draft))
 
 
 def _stored_tags(values: dict[str, Json]) -> dict[str, Json]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 
 from tracejury.ingest.formats import jaeger, otel_js, otel_sdk, otlp, span_table, zipkin
-from tracejury.ingest.formats.otel import Found, take_documents, traces
+from tracejury.ingest.formats.otel import Intake, take_documents, traces
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import Json, Rejected, Source, Trace
 
@@ -23,18 +23,18 @@ def sniff(sample: FileSample) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """The traces of all documents."""
-    found = Found()
-    bad = yield from collect((source,), found)
-    if found.spans or found.logs or not bad:
-        yield from traces(found, format=NAME, source=source)
+    intake = Intake()
+    bad = yield from collect((source,), intake)
+    if intake.spans or intake.logs or not bad:
+        yield from traces(intake, format=NAME, source=source)
 
 
-def collect(sources: Iterable[Source], found: Found) -> Generator[Rejected, None, int]:
+def collect(sources: Iterable[Source], intake: Intake) -> Generator[Rejected, None, int]:
     """Add what the documents of the files hold; yields and counts those that hold nothing."""
-    return (yield from take_documents(sources, lambda value, place: take(value, found, place), found.warnings))
+    return (yield from take_documents(sources, lambda value, place: take(value, intake, place), intake.warnings))
 
 
-def take(value: Json, found: Found, place: str) -> None:
+def take(value: Json, intake: Intake, place: str) -> None:
     """Add what a document holds. Raises `IngestError` where it holds no span and no log record."""
     first = value[0] if isinstance(value, list) and value else value
     keys = first.keys() if isinstance(first, dict) else frozenset[str]()
@@ -43,14 +43,14 @@ def take(value: Json, found: Found, place: str) -> None:
     )
     inner = nested[0] if isinstance(nested, list) and nested else nested
     if isinstance(first, dict) and (isinstance(first.get("context"), dict) or {"body", "trace_id"} <= keys):
-        otel_sdk.take(value, found, place)
+        otel_sdk.take(value, intake, place)
     elif {"traceId", "id", "localEndpoint"} <= keys:
-        zipkin.take(value, found, place)
+        zipkin.take(value, intake, place)
     elif not keys.isdisjoint({"_spanContext", "hrTime"}) or {"traceId", "id"} <= keys:
-        otel_js.take(value, found, place)
+        otel_js.take(value, intake, place)
     elif "traceID" in keys or (isinstance(inner, dict) and "traceID" in inner):
-        jaeger.take(value, found, place)
+        jaeger.take(value, intake, place)
     elif span_table.holds_rows(value):
-        span_table.take(value, found, place)
+        span_table.take(value, intake, place)
     else:
-        otlp.take(value, found, place)
+        otlp.take(value, intake, place)

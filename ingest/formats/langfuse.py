@@ -140,7 +140,7 @@ def _trace(trace_id: str, run: _Run, source: Source) -> Trace:
         )
     attributes = _attributes(run)
     drafts = [_observation(item) for item in run.observations.values()] or [_trace_as_span(run.values, trace_id)]
-    given, answer = _unwrapped(run.values.get("input")), _unwrapped(run.values.get("output"))
+    question, answer = _unwrapped(run.values.get("input")), _unwrapped(run.values.get("output"))
     trace = one_trace(
         drafts,
         [_score(item, trace_id) for item in run.scores.values()],
@@ -149,10 +149,10 @@ def _trace(trace_id: str, run: _Run, source: Source) -> Trace:
         source=source,
         attributes=attributes,
         warnings=run.warnings,
-        goal=_words(given, "user"),
+        goal=_words(question, "user"),
         final_answer=_words(answer, "assistant"),
     )
-    return replace(trace, goal=trace.goal or as_text(given), final_answer=trace.final_answer or as_text(answer))
+    return replace(trace, goal=trace.goal or as_text(question), final_answer=trace.final_answer or as_text(answer))
 
 
 def _attributes(run: _Run) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 
 from tracejury.ingest.formats.exports import opinion, without_wrapper
 from tracejury.ingest.formats.fields import Fields, time_of_any
-from tracejury.ingest.formats.otel import Found, read_collected
+from tracejury.ingest.formats.otel import Intake, read_collected
 from tracejury.ingest.formats.rows import columns_of, opened, take_rows
 from tracejury.ingest.formats.spans import kept
 from tracejury.ingest.sniff import FileSample
@@ -43,31 +43,31 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     yield from read_collected(source, collect, format=NAME)
 
 
-def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the span of each run; yields and counts the rows that hold none."""
-    start = len(found.spans)
+    start = len(intake.spans)
     bad = yield from take_rows(
-        source, lambda row: _take(row.values, found, row.place, parent=None, trace_id=None), lists=("runs", "data")
+        source, lambda row: _take(row.values, intake, row.place, parent=None, trace_id=None), lists=("runs", "data")
     )
-    _join_children(found, start)
+    _join_children(intake, start)
     return bad
 
 
-def _join_children(found: Found, start: int) -> None:
+def _join_children(intake: Intake, start: int) -> None:
     """Give runs that name no trace the trace of the run above them."""
-    trace_of = {draft.span_id: trace_id for trace_id, draft in found.spans[start:]}
-    above = {draft.span_id: draft.parent_span_id for _, draft in found.spans[start:]}
-    for number, (trace_id, draft) in enumerate(found.spans[start:], start):
+    trace_of = {draft.span_id: trace_id for trace_id, draft in intake.spans[start:]}
+    above = {draft.span_id: draft.parent_span_id for _, draft in intake.spans[start:]}
+    for number, (trace_id, draft) in enumerate(intake.spans[start:], start):
         seen: set[str] = set()
         here = draft.span_id
         while trace_of[here] == here and (parent := above[here]) in trace_of and parent not in seen:
             seen.add(here)
             here = str(parent)
         if trace_id == draft.span_id:
-            found.spans[number] = (trace_of[here], draft)
+            intake.spans[number] = (trace_of[here], draft)
 
 
-def _take(values: dict[str, Json], found: Found, place: str, *, parent: str | None, trace_id: str | None) -> None:
+def _take(values: dict[str, Json], intake: Intake, place: str, *, parent: str | None, trace_id: str | None) -> None:
     """Add a run and the runs that stand in it."""
     stack = [(values, parent, trace_id)]
     while stack:
@@ -83,8 +83,8 @@ def _take(values: dict[str, Json], found: Found, place: str, *, parent: str | No
         draft.parent_span_id = _parent(fields) or above or (_id_in(path[-2]) if len(path) > 1 else None)
         if path != [""]:
             draft.attributes["dotted_order"] = ".".join(path)
-        found.spans.append((own_trace, draft))
-        _feedback(one, own_trace, span_id, found)
+        intake.spans.append((own_trace, draft))
+        _feedback(one, own_trace, span_id, intake)
         stack.extend((child, span_id, own_trace) for child in reversed(children) if isinstance(child, dict))
 
 
@@ -167,7 +167,7 @@ def _event(item: Json) -> dict[str, Json]:
     return event if raw is None or event["time"] is not None else {**event, "timestamp": kept(raw)}
 
 
-def _feedback(values: dict[str, Json], trace_id: str, span_id: str, found: Found) -> None:
+def _feedback(values: dict[str, Json], trace_id: str, span_id: str, intake: Intake) -> None:
     feedback = opened(values.get("feedback_stats"))
     if feedback:
-        found.logs.append(opinion("feedback", trace_id, span_id, feedback))
+        intake.logs.append(opinion("feedback", trace_id, span_id, feedback))

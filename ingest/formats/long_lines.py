@@ -8,19 +8,19 @@ from collections.abc import Callable, Generator, Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from tracejury.ingest.formats.otel import Found, IdReader, IdWriting, no_span, split
+from tracejury.ingest.formats.otel import IdReader, IdWriting, Intake, no_span, split
 from tracejury.ingest.long_file import LongFile
 from tracejury.ingest.parse import parse_document
 from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
-Take = Callable[[Json, Found, str], None]
+Take = Callable[[Json, Intake, str], None]
 AT_ONCE = 24_000_000
 """Bytes of the file whose spans are held together: its traces one by one would read a collector's batches for each."""
 
 
 @dataclass(slots=True)
-class _Index(Found):
+class _Index(Intake):
     """Where the spans of each trace stand, and how the file writes its ids; it holds no span."""
 
     trace_ids: IdWriting = field(default_factory=lambda: IdWriting(16))
@@ -56,7 +56,7 @@ class _Index(Found):
 
 
 @dataclass(slots=True)
-class _Some(Found):
+class _Some(Intake):
     """The spans and log records of some traces, by their ids as the file writes them."""
 
     wanted: Set[str] = frozenset()
@@ -84,9 +84,9 @@ def long_traces(source: Source, take: Take, *, format: str) -> Iterator[Trace | 
         return
     trace_of, span_of = index.trace_ids.reader(), index.span_ids.reader()
     for wanted in _some_at_once(index, trace_of):
-        found = _taken(file, take, index, wanted)
-        found.warnings = index.warnings
-        yield from split(found, trace_of, span_of, format=format, source=source)
+        some = _taken(file, take, index, wanted)
+        some.warnings = index.warnings
+        yield from split(some, trace_of, span_of, format=format, source=source)
 
 
 def _indexed(file: LongFile, name: str, take: Take, index: _Index) -> Generator[Rejected, None, int]:
@@ -128,13 +128,13 @@ def _some_at_once(index: _Index, trace_of: IdReader) -> Iterator[set[str]]:
     yield from (group for group in (some, loose) if group)
 
 
-def _taken(file: LongFile, take: Take, index: _Index, wanted: Set[str]) -> Found:
+def _taken(file: LongFile, take: Take, index: _Index, wanted: Set[str]) -> Intake:
     """The spans and log records of these traces, read from the lines that hold some of them."""
-    found = _Some(wanted=wanted)
+    some = _Some(wanted=wanted)
     at = sorted({at for one in wanted for at in index.places[one]})
     places = [(index.lines[n], index.lines[n + 1]) for n in at]
     for n, data in zip(at, file.pieces(places), strict=True):
-        found.number = index.lines[n + 2]
+        some.number = index.lines[n + 2]
         with suppress(IngestError):  # told when the line was indexed; what it held before that place is taken
-            take(parse_document(data.removesuffix(b"\n")).value, found, "")
-    return found
+            take(parse_document(data.removesuffix(b"\n")).value, some, "")
+    return some

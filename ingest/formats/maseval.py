@@ -72,7 +72,7 @@ def looks_like_report(value: Json) -> bool:
 
 
 @dataclass(slots=True)
-class _Said:
+class _Speaker:
     """The messages of one agent. `answers` are the places of what its model said, `system` of its system prompts,
     `starts` of each item of the report, which may hold several messages."""
 
@@ -103,15 +103,15 @@ def _trace(value: Json, source: Source) -> Trace:
     trace_id = report_id(report)
     outcome = report_outcome(report)
     table = MessageTable()
-    said = [_said(name, mapping(agent), table) for name, agent in mapping(traces.get("agents")).items()]
+    speakers = [_said(name, mapping(agent), table) for name, agent in mapping(traces.get("agents")).items()]
     root = SpanDraft(span_id="run", name=trace_id, kind="CHAIN", status=status_of(outcome))
     warnings = outcome_warnings(outcome)
-    drafts = [*_calls(traces, said, table, warnings), *_tools(traces, said)]
-    if not drafts and not any(one.positions for one in said):
+    drafts = [*_calls(traces, speakers, table, warnings), *_tools(traces, speakers)]
+    if not drafts and not any(one.positions for one in speakers):
         warnings.append("no_trace: the run left no trace; its status and score count")
     answers = _messages_to_user(drafts)
-    goal = _goal(report, said, table.messages)
-    root.input, root.output = goal, _final_answer(answers, drafts, said, table.messages)
+    goal = _goal(report, speakers, table.messages)
+    root.input, root.output = goal, _final_answer(answers, drafts, speakers, table.messages)
     root.status_message = outcome.exception_message
     root.prompt_tokens, root.completion_tokens, root.total_tokens = _usage(report)
     _span(root, drafts, traces)
@@ -121,7 +121,7 @@ def _trace(value: Json, source: Source) -> Trace:
         format=NAME,
         source=source,
         messages=table,
-        attributes={SETTING: maseval_setting(report).to_json(), **_attributes(report, traces, said)},
+        attributes={SETTING: maseval_setting(report).to_json(), **_attributes(report, traces, speakers)},
         outcome=outcome,
         warnings=warnings,
     )
@@ -178,30 +178,30 @@ def _why_unscored(status: str | None, entry: Mapping[str, Json] | None) -> str:
     return f"verdict {text(entry.get('status'))}" + (f": {error}" if error else "")
 
 
-def _said(name: str, agent: Mapping[str, Json], table: MessageTable) -> _Said:
-    said = _Said(name)
+def _said(name: str, agent: Mapping[str, Json], table: MessageTable) -> _Speaker:
+    speaker = _Speaker(name)
     for item in sequence(agent.get("messages")):
-        said.starts.append(len(said.positions))
+        speaker.starts.append(len(speaker.positions))
         for parsed in read_turn(item) or [ParsedMessage(Message(None, text(item)), None)]:
             position = table.place(parsed.message)
             if parsed.rest is not None:
-                said.rest.append({"message": position, "rest": parsed.rest})
+                speaker.rest.append({"message": position, "rest": parsed.rest})
             if parsed.message.role == "assistant":
-                said.answers.append(len(said.positions))
+                speaker.answers.append(len(speaker.positions))
             elif parsed.message.role == "system":
-                said.system.append(len(said.positions))
-            said.positions.append(position)
-    return said
+                speaker.system.append(len(speaker.positions))
+            speaker.positions.append(position)
+    return speaker
 
 
 def _calls(
-    traces: Mapping[str, Json], said: Sequence[_Said], table: MessageTable, warnings: list[str]
+    traces: Mapping[str, Json], speakers: Sequence[_Speaker], table: MessageTable, warnings: list[str]
 ) -> list[SpanDraft]:
     models = mapping(traces.get("models"))
     drafts = []
     for name, model in models.items():
         logs = [mapping(item) for item in sequence(mapping(model).get("logs"))]
-        speaker = _speaker(name, logs, said, len(models), table)
+        speaker = _speaker(name, logs, speakers, len(models), table)
         places = _places(name, logs, speaker, warnings)
         for number_, log in enumerate(logs):
             draft = _call(f"{name}-{number_}", log, text(mapping(model).get("model_id")))
@@ -213,7 +213,7 @@ def _calls(
 
 
 def _places(
-    name: str, logs: Sequence[Mapping[str, Json]], speaker: _Said | None, warnings: list[str]
+    name: str, logs: Sequence[Mapping[str, Json]], speaker: _Speaker | None, warnings: list[str]
 ) -> list[int | None]:
     """Where among its agent's messages each call's answer stands: by the count of messages sent, else in order."""
     if speaker is None:
@@ -230,7 +230,7 @@ def _places(
     return [next(answers, None) if _succeeded(log) else None for log in logs]
 
 
-def _give_messages(draft: SpanDraft, place: int | None, speaker: _Said, table: MessageTable) -> None:
+def _give_messages(draft: SpanDraft, place: int | None, speaker: _Speaker, table: MessageTable) -> None:
     """Give a call what it was sent and what came of it: an answer, or the error message that rejected the answer."""
     if place is None:
         return
@@ -247,16 +247,16 @@ def _give_messages(draft: SpanDraft, place: int | None, speaker: _Said, table: M
 
 
 def _speaker(
-    name: str, logs: Sequence[Mapping[str, Json]], said: Sequence[_Said], models: int, table: MessageTable
-) -> _Said | None:
+    name: str, logs: Sequence[Mapping[str, Json]], speakers: Sequence[_Speaker], models: int, table: MessageTable
+) -> _Speaker | None:
     """Whose model this is: the only agent's, else the agent whose answers have the lengths that the calls logged."""
-    if len(said) == 1 and models == 1:
-        return said[0]
+    if len(speakers) == 1 and models == 1:
+        return speakers[0]
     lengths = [log.get("response_length") for log in logs if _succeeded(log)]
-    for one in said:
+    for one in speakers:
         if lengths == [len(table.messages[one.positions[place]].content or "") for place in one.answers]:
             return one
-    return said[0] if len(said) == 1 and name == "agent_model" else None
+    return speakers[0] if len(speakers) == 1 and name == "agent_model" else None
 
 
 def _succeeded(log: Mapping[str, Json]) -> bool:
@@ -283,9 +283,9 @@ def _call(span_id: str, log: Mapping[str, Json], model: str | None) -> SpanDraft
     )
 
 
-def _tools(traces: Mapping[str, Json], said: Sequence[_Said]) -> list[SpanDraft]:
+def _tools(traces: Mapping[str, Json], speakers: Sequence[_Speaker]) -> list[SpanDraft]:
     """Every invocation, in order of time; the source knows only one moment of each."""
-    agent = said[0].agent if len(said) == 1 else None
+    agent = speakers[0].agent if len(speakers) == 1 else None
     groups = (mapping(mapping(traces.get("environment")).get("tools")), mapping(traces.get("tools")))
     drafts = [
         _tool(name, position, mapping(item), agent)
@@ -326,21 +326,21 @@ def _messages_to_user(drafts: Sequence[SpanDraft]) -> list[SpanDraft]:
 
 
 def _final_answer(
-    answers: Sequence[SpanDraft], drafts: Sequence[SpanDraft], said: Sequence[_Said], messages: Sequence[Message]
+    answers: Sequence[SpanDraft], drafts: Sequence[SpanDraft], speakers: Sequence[_Speaker], messages: Sequence[Message]
 ) -> str | None:
     """The last message to the user; where the task has no such tool, the last thing the only agent said."""
     if answers:
         for document in parse_documents((answers[-1].tool_arguments or "").encode()):
             return text(mapping(document.value).get("content"))
-    if any((draft.tool_name or "").endswith(_MESSAGE_TO_USER) for draft in drafts) or len(said) != 1:
+    if any((draft.tool_name or "").endswith(_MESSAGE_TO_USER) for draft in drafts) or len(speakers) != 1:
         return None
-    last = [messages[said[0].positions[place]].content for place in said[0].answers]
+    last = [messages[speakers[0].positions[place]].content for place in speakers[0].answers]
     return last[-1] if last else None
 
 
-def _goal(report: Mapping[str, Json], said: Sequence[_Said], messages: Sequence[Message]) -> str | None:
+def _goal(report: Mapping[str, Json], speakers: Sequence[_Speaker], messages: Sequence[Message]) -> str | None:
     """The task as the agent got it, else the query of the task."""
-    for one in said:
+    for one in speakers:
         for position in one.positions:
             message = messages[position]
             if message.role == "user" and message.content:
@@ -357,7 +357,9 @@ def _span(root: SpanDraft, drafts: Sequence[SpanDraft], traces: Mapping[str, Jso
         root.start_time, root.end_time = min(times), max(times)
 
 
-def _attributes(report: Mapping[str, Json], traces: Mapping[str, Json], said: Sequence[_Said]) -> dict[str, Json]:
+def _attributes(
+    report: Mapping[str, Json], traces: Mapping[str, Json], speakers: Sequence[_Speaker]
+) -> dict[str, Json]:
     """All of a report that is no row, no message and no outcome."""
     task = mapping(mapping(report.get("task")).get("metadata"))
     environment = mapping(traces.get("environment"))
@@ -373,7 +375,7 @@ def _attributes(report: Mapping[str, Json], traces: Mapping[str, Json], said: Se
             "error": without_empty({k: v for k, v in error.items() if k not in {"error_type", "error_message"}}),
             "eval": [kept(item) for item in sequence(report.get("eval"))],
             "traces": _rest_of_traces(traces),
-            "message_rest": [item for one in said for item in one.rest],
+            "message_rest": [item for one in speakers for item in one.rest],
         }
     )
 

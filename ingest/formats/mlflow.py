@@ -14,7 +14,7 @@ import orjson
 
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.exports import as_text, opinion
-from tracejury.ingest.formats.otel import Found, id_reader, one_trace, parent_or_none
+from tracejury.ingest.formats.otel import Intake, id_reader, one_trace, parent_or_none
 from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.rows import columns_of, opened, read_rows, time_of
 from tracejury.ingest.formats.spans import brief, kept, status_of
@@ -88,33 +88,33 @@ def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:
     spans = data.get("spans") if isinstance(data, dict) else None
     if not isinstance(info, dict) or not isinstance(spans, list):
         raise IngestError("looks like mlflow but lacks info or data.spans", place=place, remedy="use trace.to_json()")
-    found = Found()
+    intake = Intake()
     for number, item in enumerate(spans):
         if isinstance(item, dict):
-            found.spans.append(("", _span(item, number)))
+            intake.spans.append(("", _span(item, number)))
         else:
-            found.warnings.append(f"unreadable_span: data.spans[{number}] is {brief(item)}, not an object")
-    _name_in_hex([draft for _, draft in found.spans])
-    named = info.get("trace_id") or info.get("request_id") or _request_id(found)
+            intake.warnings.append(f"unreadable_span: data.spans[{number}] is {brief(item)}, not an object")
+    _name_in_hex([draft for _, draft in intake.spans])
+    named = info.get("trace_id") or info.get("request_id") or _request_id(intake)
     trace_id = as_text(named) or "unnamed"
     attributes = {key: kept(item) for key, item in info.items() if key not in ("trace_id", "assessments")}
     if isinstance(data, dict):
         attributes.update({f"data.{key}": kept(item) for key, item in data.items() if key != "spans"})
     attributes.update({key: kept(item) for key, item in values.items() if key not in ("info", "data")})
     return one_trace(
-        [draft for _, draft in found.spans],
+        [draft for _, draft in intake.spans],
         _assessments(info.get("assessments"), trace_id),
         trace_id=trace_id,
         format=NAME,
         source=source,
-        warnings=found.warnings,
+        warnings=intake.warnings,
         attributes=attributes,
     )
 
 
-def _request_id(found: Found) -> Json:
+def _request_id(intake: Intake) -> Json:
     """The trace's id as its spans tell it: all that the artifact of a run, which has no `info`, says of it."""
-    return next((own for _, draft in found.spans if (own := draft.attributes.get("mlflow.traceRequestId"))), None)
+    return next((own for _, draft in intake.spans if (own := draft.attributes.get("mlflow.traceRequestId"))), None)
 
 
 def _span(value: dict[str, Json], number: int) -> SpanDraft:

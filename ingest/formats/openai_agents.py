@@ -26,7 +26,7 @@ _TAKEN = frozenset({"object", "id", "trace_id", "parent_id", "started_at", "ende
 
 
 @dataclass(slots=True)
-class _Found:
+class _Intake:
     """Spans by the trace they name, and what is told of each trace itself."""
 
     spans: dict[str, list[SpanDraft]] = field(default_factory=dict)
@@ -46,32 +46,32 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
 def read_bundle(sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
     """The traces of several files together."""
-    found = _Found()
-    bad = yield from take_documents(sources, lambda value, place: _take(value, found, place), found.warnings)
-    for trace_id in [named for named in found.traces if named not in found.spans]:
-        found.warnings.append(f"trace_without_spans: {brief(trace_id)} is named and has no span here")
-    if not found.spans and not bad:
+    intake = _Intake()
+    bad = yield from take_documents(sources, lambda value, place: _take(value, intake, place), intake.warnings)
+    for trace_id in [named for named in intake.traces if named not in intake.spans]:
+        intake.warnings.append(f"trace_without_spans: {brief(trace_id)} is named and has no span here")
+    if not intake.spans and not bad:
         raise IngestError("holds no span", remedy="write span.export() at on_span_end of a tracing processor")
-    for trace_id, drafts in found.spans.items():
+    for trace_id, drafts in intake.spans.items():
         yield one_trace(
             drafts,
             [],
             trace_id=trace_id,
             format=NAME,
             source=together(sources),
-            warnings=found.warnings,
-            attributes=found.traces.get(trace_id),
+            warnings=intake.warnings,
+            attributes=intake.traces.get(trace_id),
         )
 
 
-def _take(value: Json, found: _Found, place: str) -> None:
+def _take(value: Json, intake: _Intake, place: str) -> None:
     posted = value.get("data") if isinstance(value, dict) and "object" not in value else None
     for item in posted if isinstance(posted, list) else value if isinstance(value, list) else [value]:
         if isinstance(item, dict) and isinstance(item.get("span_data"), dict):
-            _take_span(item, cast("dict[str, Json]", item["span_data"]), found)
+            _take_span(item, cast("dict[str, Json]", item["span_data"]), intake)
         elif isinstance(item, dict) and item.get("object") == "trace":
             told = {key: kept(held) for key, held in item.items() if key not in ("object", "id") and held is not None}
-            found.traces.setdefault(as_text(item.get("id")) or "unnamed", {}).update(told)
+            intake.traces.setdefault(as_text(item.get("id")) or "unnamed", {}).update(told)
         else:
             raise IngestError(
                 f"neither a trace nor a span of the Agents SDK: {json_text(item)[:80]}",
@@ -80,8 +80,8 @@ def _take(value: Json, found: _Found, place: str) -> None:
             )
 
 
-def _take_span(value: dict[str, Json], data: dict[str, Json], found: _Found) -> None:
-    draft = SpanDraft(span_id=as_text(value.get("id")) or f"unnamed-{sum(map(len, found.spans.values())) + 1}")
+def _take_span(value: dict[str, Json], data: dict[str, Json], intake: _Intake) -> None:
+    draft = SpanDraft(span_id=as_text(value.get("id")) or f"unnamed-{sum(map(len, intake.spans.values())) + 1}")
     if not value.get("id"):
         draft.warnings.append(f"no_span_id: the source gives this span no id; called {draft.span_id}")
     draft.parent_span_id = as_text(value.get("parent_id")) or None
@@ -91,7 +91,7 @@ def _take_span(value: dict[str, Json], data: dict[str, Json], found: _Found) -> 
     _status(draft, value.get("error"))
     draft.attributes.update({f"span_data.{key}": item for key, item in kept_dict(data).items() if item is not None})
     draft.attributes.update({key: kept(item) for key, item in value.items() if key not in _TAKEN and item is not None})
-    found.spans.setdefault(as_text(value.get("trace_id")) or "unnamed", []).append(draft)
+    intake.spans.setdefault(as_text(value.get("trace_id")) or "unnamed", []).append(draft)
 
 
 def _name(data: dict[str, Json]) -> str:

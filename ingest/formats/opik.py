@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 
 from tracejury.ingest.formats.exports import as_text, opinion, without_wrapper
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Found, read_collected
+from tracejury.ingest.formats.otel import Intake, read_collected
 from tracejury.ingest.formats.rows import columns_of, opened, take_rows
 from tracejury.ingest.formats.spans import brief, kept
 from tracejury.ingest.sniff import FileSample
@@ -43,31 +43,31 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     yield from read_collected(source, collect, format=NAME)
 
 
-def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the traces and spans of a file; yields and counts the rows that are neither."""
     bad = yield from take_rows(
-        source, lambda row: _take(row.values, found, row.place), lists=("content", "data", "traces")
+        source, lambda row: _take(row.values, intake, row.place), lists=("content", "data", "traces")
     )
-    _hang_on_traces(found)
+    _hang_on_traces(intake)
     return bad
 
 
-def _take(values: dict[str, Json], found: Found, place: str) -> None:
+def _take(values: dict[str, Json], intake: Intake, place: str) -> None:
     """A trace or a span, or a file of a trace and its spans."""
     trace, spans = opened(values.get("trace")), opened(values.get("spans"))
     if isinstance(trace, dict):
-        _take_one(trace, found, place)
+        _take_one(trace, intake, place)
     elif not isinstance(spans, list):
-        _take_one(values, found, place)
+        _take_one(values, intake, place)
         return
     for number, item in enumerate(spans if isinstance(spans, list) else []):
         if isinstance(item, dict):
-            _take_one(item, found, f"spans[{number}]")
+            _take_one(item, intake, f"spans[{number}]")
         else:
-            found.warnings.append(f"unreadable_span: spans[{number}] is {brief(item)}, not an object")
+            intake.warnings.append(f"unreadable_span: spans[{number}] is {brief(item)}, not an object")
 
 
-def _take_one(values: dict[str, Json], found: Found, place: str) -> None:
+def _take_one(values: dict[str, Json], intake: Intake, place: str) -> None:
     fields = Fields(values)
     span_id = fields.text("id")
     if span_id is None:
@@ -89,11 +89,11 @@ def _take_one(values: dict[str, Json], found: Found, place: str) -> None:
         if (value := without_wrapper(opened(fields.take(side)), side)) is not None:
             draft.attributes[f"export.{side}"] = kept(value)
     for item in fields.listed("feedbackscores"):
-        found.logs.append(opinion("score", trace_id or span_id, span_id, item))
+        intake.logs.append(opinion("score", trace_id or span_id, span_id, item))
     draft.attributes.update({"usage": kept(usage)} if usage else {})
     draft.attributes.update({key: kept(opened(item)) for key, item in fields.rest().items()})
     draft.attributes.setdefault("opik.type", "trace" if trace_id is None else kind or "")
-    found.spans.append((trace_id or span_id, draft))
+    intake.spans.append((trace_id or span_id, draft))
 
 
 def _error(draft: SpanDraft, error: dict[str, Json]) -> None:
@@ -106,9 +106,9 @@ def _error(draft: SpanDraft, error: dict[str, Json]) -> None:
     draft.attributes.update(fields.rest("error_info."))
 
 
-def _hang_on_traces(found: Found) -> None:
+def _hang_on_traces(intake: Intake) -> None:
     """Spans without a parent hang on their trace, where the file holds it."""
-    roots = {draft.span_id for _, draft in found.spans if draft.attributes.get("opik.type") == "trace"}
-    for trace_id, draft in found.spans:
+    roots = {draft.span_id for _, draft in intake.spans if draft.attributes.get("opik.type") == "trace"}
+    for trace_id, draft in intake.spans:
         if draft.parent_span_id is None and trace_id in roots and draft.span_id != as_text(trace_id):
             draft.parent_span_id = trace_id

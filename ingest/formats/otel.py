@@ -20,7 +20,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 @dataclass(slots=True)
-class Found:
+class Intake:
     """What a file holds before it is split into traces; ids as the source writes them."""
 
     spans: list[tuple[str, SpanDraft]] = field(default_factory=list)
@@ -58,26 +58,26 @@ def take_documents(
 
 
 def read_collected(
-    source: Source, collect: Callable[[Source, Found], Generator[Rejected, None, int]], *, format: str
+    source: Source, collect: Callable[[Source, Intake], Generator[Rejected, None, int]], *, format: str
 ) -> Iterator[Trace | Rejected]:
     """Every trace of what `collect` adds; a file of which nothing could be read has been rejected part by part."""
-    found = Found()
-    bad = yield from collect(source, found)
-    if found.spans or found.logs or not bad:
-        yield from traces(found, format=format, source=source)
+    intake = Intake()
+    bad = yield from collect(source, intake)
+    if intake.spans or intake.logs or not bad:
+        yield from traces(intake, format=format, source=source)
 
 
-def traces(found: Found, *, format: str, source: Source) -> Iterator[Trace | Rejected]:
+def traces(intake: Intake, *, format: str, source: Source) -> Iterator[Trace | Rejected]:
     """One trace for each trace id of the file, in the order they first appear; ids become lower-case hex.
 
     Log records are joined to the span they name; those of traces with no span here are yielded as `LooseLogs`.
     """
-    if not found.spans and not found.logs:
-        raise no_span(found.warnings, holds_logs=False)
-    trace_of = id_reader([*(trace_id for trace_id, _ in found.spans), *(log.trace_id for log in found.logs)], 16)
-    span_ids = [one for _, draft in found.spans for one in (draft.span_id, draft.parent_span_id or "")]
-    span_of = id_reader([*span_ids, *(log.span_id for log in found.logs)], 8)
-    yield from split(found, trace_of, span_of, format=format, source=source)
+    if not intake.spans and not intake.logs:
+        raise no_span(intake.warnings, holds_logs=False)
+    trace_of = id_reader([*(trace_id for trace_id, _ in intake.spans), *(log.trace_id for log in intake.logs)], 16)
+    span_ids = [one for _, draft in intake.spans for one in (draft.span_id, draft.parent_span_id or "")]
+    span_of = id_reader([*span_ids, *(log.span_id for log in intake.logs)], 8)
+    yield from split(intake, trace_of, span_of, format=format, source=source)
 
 
 def no_span(warnings: Sequence[str], *, holds_logs: bool) -> IngestError:
@@ -93,7 +93,7 @@ IdReader = Callable[[str], str]
 
 
 def split(
-    found: Found,
+    intake: Intake,
     trace_of: IdReader,
     span_of: IdReader,
     *,
@@ -101,22 +101,22 @@ def split(
     source: Source,
 ) -> Iterator[Trace | Rejected]:
     """The traces of what was found, in the order they first appear, then the log records of others."""
-    _normalise_ids(found, trace_of, span_of)
+    _normalise_ids(intake, trace_of, span_of)
     groups: dict[str, list[SpanDraft]] = {}
-    for trace_id, draft in found.spans:
+    for trace_id, draft in intake.spans:
         groups.setdefault(trace_id, []).append(draft)
     only = next(iter(groups)) if len(groups) == 1 else ""  # what names no trace belongs to the only one
     logs: dict[str, list[SpanLog]] = {}
-    for log in found.logs:
+    for log in intake.logs:
         logs.setdefault(log.trace_id or only, []).append(log)
     for trace_id, drafts in groups.items():
         own = logs.get(trace_id, ())
-        yield one_trace(drafts, own, trace_id=trace_id, format=format, source=source, warnings=found.warnings)
+        yield one_trace(drafts, own, trace_id=trace_id, format=format, source=source, warnings=intake.warnings)
     loose = {trace_id: own for trace_id, own in logs.items() if trace_id and trace_id not in groups}
     if loose:
         yield _loose(loose, source)
     elif not groups:
-        raise no_span(found.warnings, holds_logs=True)
+        raise no_span(intake.warnings, holds_logs=True)
 
 
 def _loose(logs: Mapping[str, Sequence[SpanLog]], source: Source) -> LooseLogs:
@@ -298,11 +298,11 @@ def _from_base64(text: str, size: int) -> bytes | None:
     return data if len(data) == size else None
 
 
-def _normalise_ids(found: Found, trace_of: IdReader, span_of: IdReader) -> None:
+def _normalise_ids(intake: Intake, trace_of: IdReader, span_of: IdReader) -> None:
     """Rewrite every id in its normal form; an original in another writing is kept in the attributes."""
-    linked = [link for _, draft in found.spans for link in draft.links]
+    linked = [link for _, draft in intake.spans for link in draft.links]
     renamed = []
-    for trace_id, draft in found.spans:
+    for trace_id, draft in intake.spans:
         normal = trace_of(trace_id)
         _keep_original(draft, "otel.trace_id", trace_id, normal)
         renamed.append((normal, draft))
@@ -311,8 +311,8 @@ def _normalise_ids(found: Found, trace_of: IdReader, span_of: IdReader) -> None:
         draft.span_id = own
         if draft.parent_span_id is not None:
             draft.parent_span_id = parent_or_none(span_of(draft.parent_span_id))
-    found.spans = renamed
-    for log in found.logs:
+    intake.spans = renamed
+    for log in intake.logs:
         log.trace_id = trace_of(log.trace_id) if log.trace_id else ""
         log.span_id = span_of(log.span_id) if log.span_id else ""
     for link in linked:

@@ -12,7 +12,7 @@ from typing import cast
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, time_of_any
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, read_collected, take_documents
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_documents
 from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.spans import brief, kept, status_of
 from tracejury.ingest.sniff import FileSample
@@ -43,12 +43,12 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     yield from read_collected(source, collect, format=NAME)
 
 
-def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the spans and log records of a file; yields and counts the documents that hold none."""
-    return (yield from take_documents((source,), lambda value, place: take(value, found, place), found.warnings))
+    return (yield from take_documents((source,), lambda value, place: take(value, intake, place), intake.warnings))
 
 
-def take(value: Json, found: Found, place: str) -> None:
+def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans and log records of a document. Raises `IngestError` where it holds none."""
     for item in value if isinstance(value, list) else [value]:
         if not isinstance(item, dict):
@@ -58,9 +58,9 @@ def take(value: Json, found: Found, place: str) -> None:
         fields = Fields(item)
         context = Fields(fields.nested("spancontext"))
         if "hrTime" in item or "_body" in item:
-            found.logs.append(_log(fields, context))
+            intake.logs.append(_log(fields, context))
         elif (span := _span(fields, context)) is not None:
-            found.spans.append(span)
+            intake.spans.append(span)
         else:
             raise IngestError(
                 "neither a span nor a log record of the JavaScript SDK", place=place, remedy="export the span objects"

@@ -11,7 +11,7 @@ from typing import cast
 from tracejury.ingest import times
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.long_lines import long_traces
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, together, traces
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, take_documents, together, traces
 from tracejury.ingest.formats.spans import kept, kept_dict, status_of, time_of_field
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.sniff import FileSample
@@ -50,17 +50,17 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
     return pairs
 
 
-def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the spans and log records of a file; yields and counts the documents that hold none."""
-    return (yield from take_documents((source,), lambda value, place: take(value, found, place), found.warnings))
+    return (yield from take_documents((source,), lambda value, place: take(value, intake, place), intake.warnings))
 
 
 def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
     """The traces of the first file, with the log records of all."""
-    found = Found()
-    bad = yield from take_documents(sources, lambda value, place: take(value, found, place), found.warnings)
-    if found.spans or found.logs or not bad:
-        yield from traces(found, format=NAME, source=together(sources))
+    intake = Intake()
+    bad = yield from take_documents(sources, lambda value, place: take(value, intake, place), intake.warnings)
+    if intake.spans or intake.logs or not bad:
+        yield from traces(intake, format=NAME, source=together(sources))
 
 
 def read_long(source: Source) -> Iterator[Trace | Rejected]:
@@ -68,13 +68,13 @@ def read_long(source: Source) -> Iterator[Trace | Rejected]:
     yield from long_traces(source, take, format=NAME)
 
 
-def take(value: Json, found: Found, place: str) -> None:
+def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans and log records of a document. Raises `IngestError` where it holds none."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict) and isinstance(item.get("context"), dict):
-            _take_span(item, cast("dict[str, Json]", item["context"]), found)
+            _take_span(item, cast("dict[str, Json]", item["context"]), intake)
         elif isinstance(item, dict) and "body" in item and "trace_id" in item:
-            _take_log(item, found)
+            _take_log(item, intake)
         else:
             raise IngestError(
                 f"neither a span nor a log record of the SDK: {json_text(item)[:80]}",
@@ -83,11 +83,11 @@ def take(value: Json, found: Found, place: str) -> None:
             )
 
 
-def _take_span(value: dict[str, Json], context: dict[str, Json], found: Found) -> None:
+def _take_span(value: dict[str, Json], context: dict[str, Json], intake: Intake) -> None:
     trace_id = _id(context.get("trace_id")) or "unnamed"
-    span_id = _id(context.get("span_id")) or f"unnamed-{found.number + 1}"
+    span_id = _id(context.get("span_id")) or f"unnamed-{intake.number + 1}"
     parent = parent_or_none(_id(value.get("parent_id")))
-    if not found.wants_span(trace_id, span_id, parent):
+    if not intake.wants_span(trace_id, span_id, parent):
         return
     raw = value.get("attributes")
     attributes = kept_dict(raw) if isinstance(raw, dict) else {}
@@ -104,7 +104,7 @@ def _take_span(value: dict[str, Json], context: dict[str, Json], found: Found) -
     draft.events = [_event(item) for item in _dicts(value.get("events"))]
     draft.links = [_link(item) for item in _dicts(value.get("links"))]
     _otel(draft, value, context)
-    found.spans.append((trace_id, draft))
+    intake.spans.append((trace_id, draft))
 
 
 def _otel(draft: SpanDraft, value: dict[str, Json], context: dict[str, Json]) -> None:
@@ -165,14 +165,14 @@ def _link(value: dict[str, Json]) -> dict[str, Json]:
     return link
 
 
-def _take_log(value: dict[str, Json], found: Found) -> None:
+def _take_log(value: dict[str, Json], intake: Intake) -> None:
     trace_id, span_id = _id(value.get("trace_id")) or "", _id(value.get("span_id")) or ""
-    if not found.wants_log(trace_id, span_id):
+    if not intake.wants_log(trace_id, span_id):
         return
     held = value.get("attributes")
     attributes = kept_dict(held) if isinstance(held, dict) else {}
     named = value.get("event_name") or attributes.get("event.name") or attributes.get("event_name")
-    found.logs.append(
+    intake.logs.append(
         SpanLog(
             trace_id=trace_id,
             span_id=span_id,

@@ -17,7 +17,7 @@ from tracejury.ingest import times
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.fields import pairs
 from tracejury.ingest.formats.long_lines import long_traces
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, read_collected
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected
 from tracejury.ingest.formats.rows import columns_of, read_rows
 from tracejury.ingest.formats.spans import brief, kept, status_of
 from tracejury.ingest.parse import inner_json, json_text, parse_documents
@@ -62,15 +62,15 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     yield from read_collected(source, collect, format=NAME)
 
 
-def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the spans and log records of a file; yields and counts the requests that hold none."""
     bad = 0
     for value, place, warnings in _requests(source.data):
-        found.warnings.extend(warnings)
+        intake.warnings.extend(warnings)
         try:
             if isinstance(value, IngestError):
                 raise value
-            take(value, found, place)
+            take(value, intake, place)
         except IngestError as error:
             bad += 1
             yield rejected(source.file, error)
@@ -131,43 +131,43 @@ def _own_and_quoted(sample: FileSample) -> AbstractSet[str]:
     return FileSample(sample.file, plain, sample.whole).keys
 
 
-def take(value: Json, found: Found, place: str) -> None:
+def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans and log records of a document. Raises `IngestError` where it holds none."""
-    if not take_item(value, found):
+    if not take_item(value, intake):
         raise IngestError("no resourceSpans in this OTLP request", place=place, remedy="export the spans as OTLP JSON")
 
 
-def take_item(item: Json, found: Found) -> bool:
+def take_item(item: Json, intake: Intake) -> bool:
     """Add what a request, span, log record, list or wrapper of them holds; whether it is one of them."""
     item = _unquoted(item)
     if isinstance(item, list):
-        return _take_listed(item, found)
+        return _take_listed(item, intake)
     if not isinstance(item, dict):
         return False
     if not (_MARKS | _OTHER_SIGNALS | {"batches"}).isdisjoint(item):
-        _take_request(item, found)
+        _take_request(item, intake)
         return True
     if _is_flat(item.keys()):
-        _take_flat(item, found)
+        _take_flat(item, intake)
         return True
     inner = next((item[name] for name in _WRAPPERS if isinstance(item.get(name), (dict, list))), None)
-    return inner is not None and take_item(inner, found)
+    return inner is not None and take_item(inner, intake)
 
 
-def _take_request(request: dict[str, Json], found: Found) -> None:
+def _take_request(request: dict[str, Json], intake: Intake) -> None:
     for name in ("resourceSpans", "batches"):
-        for group in _objects(_get(request, name), found, name):
-            _take_resource(group, found, ("scopeSpans", "instrumentationLibrarySpans"), "spans")
-    for group in _objects(_get(request, "resourceLogs"), found, "resourceLogs"):
-        _take_resource(group, found, ("scopeLogs",), "logRecords")
+        for group in _objects(_get(request, name), intake, name):
+            _take_resource(group, intake, ("scopeSpans", "instrumentationLibrarySpans"), "spans")
+    for group in _objects(_get(request, "resourceLogs"), intake, "resourceLogs"):
+        _take_resource(group, intake, ("scopeLogs",), "logRecords")
 
 
-def _take_listed(items: list[Json], found: Found) -> bool:
+def _take_listed(items: list[Json], intake: Intake) -> bool:
     """As `take_item` for each; an item that is none of them is named where others are."""
-    taken = [take_item(item, found) for item in items]
+    taken = [take_item(item, intake) for item in items]
     for item, is_taken in zip(items, taken, strict=True):
         if any(taken) and not is_taken:
-            found.warnings.append(f"unreadable_span: {brief(item)} stands among the spans and is none")
+            intake.warnings.append(f"unreadable_span: {brief(item)} stands among the spans and is none")
     return any(taken) or not items
 
 
@@ -185,7 +185,7 @@ def _unquoted(item: Json) -> Json:
     return value if isinstance(value, dict) else item
 
 
-def _take_flat(item: dict[str, Json], found: Found) -> None:
+def _take_flat(item: dict[str, Json], intake: Intake) -> None:
     """A span or log record that holds its resource and its scope itself."""
     shared: dict[str, Json] = {}
     resource, scope = _get(item, "resource"), _get(item, "scope") or _get(item, "instrumentationScope")
@@ -195,9 +195,9 @@ def _take_flat(item: dict[str, Json], found: Found) -> None:
         shared["otel.scope"] = cast("Json", own)
     bare = {key: held for key, held in item.items() if key not in ("resource", "scope", "instrumentationScope")}
     if _get(item, "startTimeUnixNano") is None and _get(item, "endTimeUnixNano") is None:
-        _take_log(bare, shared, found)
+        _take_log(bare, shared, intake)
     else:
-        _take_span(bare, shared, found)
+        _take_span(bare, shared, intake)
 
 
 def _resource(resource: dict[str, Json]) -> dict[str, Json]:
@@ -206,37 +206,37 @@ def _resource(resource: dict[str, Json]) -> dict[str, Json]:
     return {**shared, **_others(resource, {"attributes"}, "otel.resource.")}
 
 
-def _take_resource(group: dict[str, Json], found: Found, scopes: tuple[str, ...], items: str) -> None:
+def _take_resource(group: dict[str, Json], intake: Intake, scopes: tuple[str, ...], items: str) -> None:
     shared: dict[str, Json] = {}
     resource = _get(group, "resource")
     if isinstance(resource, dict):
         shared.update(_resource(resource))
     shared.update(_others(group, {"resource", *scopes}, "otel.resource."))
     for name in scopes:
-        for scope_group in _objects(_get(group, name), found, name):
+        for scope_group in _objects(_get(group, name), intake, name):
             own = dict(shared)
             scope = _get(scope_group, "scope") or _get(scope_group, "instrumentationLibrary")
             if isinstance(scope, dict) and (said := _scope(scope)):
                 own["otel.scope"] = cast("Json", said)
             own.update(_others(scope_group, {"scope", "instrumentationLibrary", items, "spans"}, "otel.scope."))
-            for item in _objects(_get(scope_group, items), found, items):
+            for item in _objects(_get(scope_group, items), intake, items):
                 if items == "spans":
-                    _take_span(item, own, found)
+                    _take_span(item, own, intake)
                 else:
-                    _take_log(item, own, found)
+                    _take_log(item, own, intake)
 
 
 def _scope(scope: dict[str, Json]) -> dict[str, Json]:
-    said: dict[str, Json] = {key: item for key, item in scope.items() if key != "attributes" and item not in _NOT_SET}
+    fields: dict[str, Json] = {key: item for key, item in scope.items() if key != "attributes" and item not in _NOT_SET}
     held = _attributes(_get(scope, "attributes"))
-    return {**said, "attributes": cast("Json", held)} if held else said
+    return {**fields, "attributes": cast("Json", held)} if held else fields
 
 
-def _take_span(value: dict[str, Json], shared: dict[str, Json], found: Found) -> None:
+def _take_span(value: dict[str, Json], shared: dict[str, Json], intake: Intake) -> None:
     trace_id = _id(_get(value, "traceId")) or "unnamed"
-    span_id = _id(_get(value, "spanId")) or f"unnamed-{found.number + 1}"
+    span_id = _id(_get(value, "spanId")) or f"unnamed-{intake.number + 1}"
     parent = parent_or_none(_id(_get(value, "parentSpanId")))
-    if not found.wants_span(trace_id, span_id, parent):
+    if not intake.wants_span(trace_id, span_id, parent):
         return
     draft = SpanDraft(span_id=span_id, parent_span_id=parent, attributes=_attributes(_get(value, "attributes")))
     if not _get(value, "spanId"):
@@ -250,7 +250,7 @@ def _take_span(value: dict[str, Json], shared: dict[str, Json], found: Found) ->
     draft.links = [_link(item) for item in _dicts(_get(value, "links"))]
     _otel(draft, value)
     draft.attributes.update(shared)
-    found.spans.append((trace_id, draft))
+    intake.spans.append((trace_id, draft))
 
 
 def _otel(draft: SpanDraft, value: dict[str, Json]) -> None:
@@ -316,16 +316,16 @@ def _link(value: dict[str, Json]) -> dict[str, Json]:
     return link
 
 
-def _take_log(value: dict[str, Json], shared: dict[str, Json], found: Found) -> None:
+def _take_log(value: dict[str, Json], shared: dict[str, Json], intake: Intake) -> None:
     trace_id, span_id = _id(_get(value, "traceId")) or "", _id(_get(value, "spanId")) or ""
-    if not found.wants_log(trace_id, span_id):
+    if not intake.wants_log(trace_id, span_id):
         return
     attributes = _attributes(_get(value, "attributes"))
     named = _get(value, "eventName") or attributes.get("event.name") or attributes.get("event_name")
     moment = times.from_nanoseconds(_get(value, "timeUnixNano")) or times.from_nanoseconds(
         _get(value, "observedTimeUnixNano")
     )
-    found.logs.append(
+    intake.logs.append(
         SpanLog(
             trace_id=trace_id,
             span_id=span_id,
@@ -437,12 +437,12 @@ def _dicts(value: Json) -> list[dict[str, Json]]:
     return [item if isinstance(item, dict) else {"value": item} for item in value]
 
 
-def _objects(value: Json, found: Found, name: str) -> list[dict[str, Json]]:
+def _objects(value: Json, intake: Intake, name: str) -> list[dict[str, Json]]:
     """The objects of a list; anything else in it is named in a warning, for it may have been a span."""
     if value is None:
         return []
     items = value if isinstance(value, list) else [value]
     for item in items:
         if not isinstance(item, dict):
-            found.warnings.append(f"unreadable_span: {name} holds {brief(item)}, not an object")
+            intake.warnings.append(f"unreadable_span: {name} holds {brief(item)}, not an object")
     return [item for item in items if isinstance(item, dict)]

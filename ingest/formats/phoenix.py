@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.otel import Found, read_collected
+from tracejury.ingest.formats.otel import Intake, read_collected
 from tracejury.ingest.formats.rows import Row, columns_of, opened, take_rows, time_of
 from tracejury.ingest.formats.spans import kept, status_of, time_of_field
 from tracejury.ingest.sniff import FileSample
@@ -37,8 +37,8 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     yield from read_collected(source, _collect, format=NAME)
 
 
-def _collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
-    return (yield from take_rows(source, lambda row: found.spans.append(_span(row))))
+def _collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
+    return (yield from take_rows(source, lambda row: intake.spans.append(_span(row))))
 
 
 def _span(row: Row) -> tuple[str, SpanDraft]:

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from typing import cast
 
 from tracejury.ingest.formats.fields import Fields, plain_name, time_of_any
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, read_collected
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected
 from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, take_rows
 from tracejury.ingest.formats.spans import kept, kept_dict
@@ -46,9 +46,9 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     yield from read_collected(source, collect, format=NAME)
 
 
-def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the span of each row; yields and counts the rows that hold none."""
-    return (yield from take_rows(source, lambda row: found.spans.append(_span(row)), lists=_ROWS))
+    return (yield from take_rows(source, lambda row: intake.spans.append(_span(row)), lists=_ROWS))
 
 
 def holds_rows(value: Json) -> bool:
@@ -64,10 +64,10 @@ def holds_rows(value: Json) -> bool:
     )
 
 
-def take(value: Json, found: Found, place: str) -> None:
+def take(value: Json, intake: Intake, place: str) -> None:
     """Add the span of each row of a document."""
     for row in read_rows(json_text(value).encode(), lists=_ROWS):
-        found.spans.append(_span(row._replace(place=row.place or place)))
+        intake.spans.append(_span(row._replace(place=row.place or place)))
 
 
 def _span(row: Row) -> tuple[str, SpanDraft]:

@@ -140,12 +140,12 @@ def _opened(document: Json, place: str) -> tuple[list[Json], str | None, dict[st
     return spans, trace_id if isinstance(trace_id, str) and trace_id else None, others
 
 
-_Found = tuple[list[tuple[SpanDraft, str | None]], list[LogRecord], list[str]]
+_Drafts = tuple[list[tuple[SpanDraft, str | None]], list[LogRecord], list[str]]
 
 
-def _drafts(spans: list[Json]) -> _Found:
+def _drafts(spans: list[Json]) -> _Drafts:
     """Each span in the order of the document, with the trace id it names; nesting is walked without recursion."""
-    found: list[tuple[SpanDraft, str | None]] = []
+    drafts: list[tuple[SpanDraft, str | None]] = []
     logs: list[LogRecord] = []
     warnings: list[str] = []
     shared: dict[tuple[str, ...], dict[str, Json]] = {}
@@ -157,8 +157,8 @@ def _drafts(spans: list[Json]) -> _Found:
             unread += 1
             warnings.append(f"unreadable_span: {node.place} is {brief(node.value)}, not an object")
             continue
-        draft, trace_id = _draft(node, node.value, len(found), shared)
-        found.append((draft, trace_id))
+        draft, trace_id = _draft(node, node.value, len(drafts), shared)
+        drafts.append((draft, trace_id))
         _take_logs(draft, node.value, logs)
         below = node.value.get("child_spans")
         if isinstance(below, list):
@@ -169,7 +169,7 @@ def _drafts(spans: list[Json]) -> _Found:
         elif below is not None:
             draft.attributes["child_spans"] = kept(below)
             draft.warnings.append(f"retyped: child_spans is {type(below).__name__}, not a list; kept as an attribute")
-    return found, logs, warnings
+    return drafts, logs, warnings
 
 
 def _draft(
@@ -313,21 +313,21 @@ def _take_logs(draft: SpanDraft, value: dict[str, Json], logs: list[LogRecord]) 
     logs.extend(LogRecord(span_id=draft.span_id, body=kept(record), holds_gold=True) for record in records)
 
 
-def _differing_ids(found: list[tuple[SpanDraft, str | None]], trace_id: str | None) -> list[str]:
-    others = sorted({own for _, own in found if own is not None and own != trace_id})
+def _differing_ids(drafts: list[tuple[SpanDraft, str | None]], trace_id: str | None) -> list[str]:
+    others = sorted({own for _, own in drafts if own is not None and own != trace_id})
     if trace_id is None or not others:
         return []
     return [f"trace_id_differs: the file says {trace_id}, its spans say {', '.join(others[:3])}"]
 
 
-def _by_trace(found: list[tuple[SpanDraft, str | None]], trace_id: str | None) -> dict[str, list[SpanDraft]]:
+def _by_trace(drafts: list[tuple[SpanDraft, str | None]], trace_id: str | None) -> dict[str, list[SpanDraft]]:
     """The spans by the trace they name; those that name none belong to the file's trace."""
-    named = {own for _, own in found if own is not None}
+    named = {own for _, own in drafts if own is not None}
     default = trace_id or (min(named) if len(named) == 1 else "unnamed")
     if len(named) <= 1:
-        return {default: [draft for draft, _ in found]}
+        return {default: [draft for draft, _ in drafts]}
     groups: dict[str, list[SpanDraft]] = {}
-    for draft, own in found:
+    for draft, own in drafts:
         groups.setdefault(own or default, []).append(draft)
     return groups
 

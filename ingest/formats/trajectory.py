@@ -24,13 +24,13 @@ class Usage:
     reasoning: int | None = None
 
 
-def one_answer(said: Sequence[Message], calls: Sequence[ToolCall] = ()) -> Message:
+def one_answer(messages: Sequence[Message], calls: Sequence[ToolCall] = ()) -> Message:
     """One answer of a model made of its parts in order: what it thought, what it said, what it called."""
     return Message(
         "assistant",
-        joined([one.content or None for one in said]),
-        (*(call for one in said for call in one.tool_calls), *calls),
-        reasoning=joined([one.reasoning for one in said]),
+        joined([one.content or None for one in messages]),
+        (*(call for one in messages for call in one.tool_calls), *calls),
+        reasoning=joined([one.reasoning for one in messages]),
     )
 
 

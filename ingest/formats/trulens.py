@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, traces
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, traces
 from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
 from tracejury.ingest.formats.spans import brief, kept, status_of
 from tracejury.ingest.parse import clean_text
@@ -35,21 +35,21 @@ def sniff(sample: FileSample) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the table."""
-    found, bad = Found(), 0
+    intake, bad = Intake(), 0
     rows = _sqlite(source.data) if source.data.startswith(_SQLITE) else read_rows(source.data, lists=("events",))
     for row in rows:
         try:
             if row.error is not None:
                 raise row.error
-            _take(row, found)
+            _take(row, intake)
         except IngestError as error:
             bad += 1
             yield rejected(source.file, error)
-    if found.spans or not bad:
-        yield from traces(found, format=NAME, source=source)
+    if intake.spans or not bad:
+        yield from traces(intake, format=NAME, source=source)
 
 
-def _take(row: Row, found: Found) -> None:
+def _take(row: Row, intake: Intake) -> None:
     values = row.values
     record, attributes, context = (_object(values, key, row.place) for key in ("record", "record_attributes", "trace"))
     span_id = as_text(context.get("span_id"))
@@ -78,12 +78,12 @@ def _take(row: Row, found: Found) -> None:
     known = {"name", "kind", "parent_span_id", "status"}
     draft.attributes.update({f"record.{key}": kept(item) for key, item in record.items() if key not in known})
     draft.attributes.update({key: kept(item) for key, item in values.items() if key not in _TAKEN})
-    found.spans.append((trace_id, draft))
+    intake.spans.append((trace_id, draft))
     if gold:
         log = SpanLog(
             trace_id=trace_id, span_id=span_id, event_name="ground_truth", time=None, body=gold, attributes={}, rest={}
         )
-        found.logs.append(log)
+        intake.logs.append(log)
 
 
 def _object(values: dict[str, Json], key: str, place: str) -> dict[str, Json]:

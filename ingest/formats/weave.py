@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 
 from tracejury.ingest.formats.exports import opinion
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Found, read_collected
+from tracejury.ingest.formats.otel import Intake, read_collected
 from tracejury.ingest.formats.rows import columns_of, opened, take_rows
 from tracejury.ingest.formats.spans import kept
 from tracejury.ingest.sniff import FileSample
@@ -48,14 +48,14 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     yield from read_collected(source, collect, format=NAME)
 
 
-def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the span of each call; yields and counts the rows that hold none."""
     return (
-        yield from take_rows(source, lambda row: _take(Fields(row.values), found, row.place), lists=("calls", "data"))
+        yield from take_rows(source, lambda row: _take(Fields(row.values), intake, row.place), lists=("calls", "data"))
     )
 
 
-def _take(fields: Fields, found: Found, place: str) -> None:
+def _take(fields: Fields, intake: Intake, place: str) -> None:
     span_id, trace_id = fields.text("id", "callid"), fields.text("traceid")
     if span_id is None or trace_id is None:
         raise IngestError("a call without id or trace_id", place=place, remedy="export the columns id and trace_id too")
@@ -77,10 +77,10 @@ def _take(fields: Fields, found: Found, place: str) -> None:
     draft.attributes.update(
         {f"export.{k}": kept(v) for k, v in (("input", inputs), ("output", output)) if v is not None}
     )
-    _feedback(summary, trace_id, span_id, found)
+    _feedback(summary, trace_id, span_id, intake)
     draft.attributes.update({f"summary.{key}": kept(item) for key, item in summary.items()})
     draft.attributes.update({key: kept(opened(item)) for key, item in fields.rest().items()})
-    found.spans.append((trace_id, draft))
+    intake.spans.append((trace_id, draft))
 
 
 def _side(fields: Fields, name: str) -> Json:
@@ -112,8 +112,8 @@ def _usage(draft: SpanDraft, summary: dict[str, Json], inputs: Json) -> None:
             setattr(draft, column, integer(held.take(*names)))
 
 
-def _feedback(summary: dict[str, Json], trace_id: str, span_id: str, found: Found) -> None:
+def _feedback(summary: dict[str, Json], trace_id: str, span_id: str, intake: Intake) -> None:
     inner = summary.get("weave")
     if isinstance(inner, dict) and inner.get("feedback"):
         summary["weave"] = {key: item for key, item in inner.items() if key != "feedback"}
-        found.logs.append(opinion("feedback", trace_id, span_id, inner["feedback"]))
+        intake.logs.append(opinion("feedback", trace_id, span_id, inner["feedback"]))

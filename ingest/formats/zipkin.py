@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from typing import cast
 
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, read_collected, take_documents
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_documents
 from tracejury.ingest.formats.spans import brief, kept, kept_dict, status_of
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.sniff import FileSample
@@ -33,18 +33,18 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     yield from read_collected(source, collect, format=NAME)
 
 
-def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the spans of a file; yields and counts the documents that hold none."""
-    return (yield from take_documents((source,), lambda value, place: take(value, found, place), found.warnings))
+    return (yield from take_documents((source,), lambda value, place: take(value, intake, place), intake.warnings))
 
 
-def take(value: Json, found: Found, place: str) -> None:
+def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans of a document. Raises `IngestError` where it holds none."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, list):
-            take(item, found, place)
+            take(item, intake, place)
         elif isinstance(item, dict) and "traceId" in item and "id" in item:
-            found.spans.append(_span(Fields(item)))
+            intake.spans.append(_span(Fields(item)))
         else:
             raise IngestError(f"{brief(item)} is no span of Zipkin", place=place, remedy="export the spans again")
 

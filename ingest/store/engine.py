@@ -22,8 +22,8 @@ _CONNECTIONS, _MORE = 20, 20
 
 def open_engine(url: str) -> Engine:
     """An engine for `url` (SQLite or PostgreSQL). Raises `sqlalchemy.exc.ArgumentError` on a malformed URL."""
-    kept = {} if url.startswith("sqlite") else {"pool_size": _CONNECTIONS, "max_overflow": _MORE, "pool_pre_ping": True}
-    engine = create_engine(_read_only(url) or url, **kept)
+    pool = {} if url.startswith("sqlite") else {"pool_size": _CONNECTIONS, "max_overflow": _MORE, "pool_pre_ping": True}
+    engine = create_engine(_read_only(url) or url, **pool)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _on_sqlite_connect)
         event.listen(engine, "begin", _on_sqlite_begin)

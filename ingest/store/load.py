@@ -114,10 +114,10 @@ def source_of(connection: Connection, trace_id: str) -> Source:
     row = connection.execute(
         _of_trace(select(*(schema.source.c[name] for name in ("file", "place", "size"))), trace_id)
     )
-    found = row.one_or_none()
-    if found is None:
+    source = row.one_or_none()
+    if source is None:
         raise KeyError(f"no trace {trace_id} in this workspace")
-    return Source(file=found.file, place=found.place, size=found.size)
+    return Source(file=source.file, place=source.place, size=source.size)
 
 
 def source_blocks(connection: Connection, trace_id: str) -> Iterator[bytes]:
@@ -144,7 +144,7 @@ def _trace_row(connection: Connection, trace_id: str) -> Row[Any]:
 
 
 def _references(details: Iterable[Mapping[str, Json]]) -> set[str]:
-    found = set()
+    references = set()
     for detail in details:
         attributes = detail.get("attributes")
         nested = attributes.values() if isinstance(attributes, dict) else ()
@@ -152,8 +152,8 @@ def _references(details: Iterable[Mapping[str, Json]]) -> set[str]:
         for value in (*detail.values(), *nested, *(item for items in lists for item in items)):
             key = reference(value)
             if key is not None:
-                found.add(key)
-    return found
+                references.add(key)
+    return references
 
 
 def _call_references(calls: Iterable[Sequence[Sequence[Json]]]) -> set[str]:
@@ -173,14 +173,14 @@ def _texts(connection: Connection, hashes: Iterable[str]) -> dict[str, str]:
     for some in chunks([bytes.fromhex(h) for h in hashes], _KEYS_A_QUERY):
         for row in connection.execute(select(schema.text).where(schema.text.c.hash.in_(some))):
             places.setdefault(row.pack_key, []).append(row)
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for some_keys in chunks(list(places), _KEYS_A_QUERY):
         packs = select(schema.text_pack).where(schema.text_pack.c.pack_key.in_(some_keys))
         for pack in connection.execute(packs):
             data = decompress(pack.body)
             for row in places[pack.pack_key]:
-                found[bytes(row.hash).hex()] = data[row.start : row.start + row.size].decode()
-    return found
+                texts[bytes(row.hash).hex()] = data[row.start : row.start + row.size].decode()
+    return texts
 
 
 def _span(trace_id: str, row: Row[Any], detail: dict[str, Json], texts: Mapping[str, str]) -> Span:

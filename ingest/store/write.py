@@ -295,8 +295,8 @@ def _insert_statement(table: Table, names: tuple[str, ...], dialect: Dialect) ->
 
 def known_text_keys(connection: Connection, hashes: Iterable[str]) -> dict[str, int]:
     """Text keys by hash (hex), of those that are stored."""
-    found: dict[str, int] = {}
+    keys: dict[str, int] = {}
     for some in chunks([bytes.fromhex(hash_) for hash_ in hashes], _KEYS_A_QUERY):
         rows = connection.execute(_TEXT_KEYS, {"hashes": some})
-        found.update((bytes(hash_).hex(), key) for hash_, key in rows)
-    return found
+        keys.update((bytes(hash_).hex(), key) for hash_, key in rows)
+    return keys

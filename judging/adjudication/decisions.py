@@ -183,11 +183,13 @@ def all_opinions(connection: Connection, *, seed: str, before: Opinions | None =
 def _disputes_of(connection: Connection, trace_ids: Set[str], seed: str) -> dict[str, Dispute]:
     if not trace_ids:
         return {}
-    opinions = {trace_id: given for trace_id, given in _opinions(connection, trace_ids).items() if len(given) > 1}
+    opinions = {
+        trace_id: by_rater for trace_id, by_rater in _opinions(connection, trace_ids).items() if len(by_rater) > 1
+    }
     parents, order = _spans(connection, opinions)
     return {
-        trace_id: dispute(trace_id, given, parents=parents[trace_id], order=order[trace_id], seed=seed)
-        for trace_id, given in opinions.items()
+        trace_id: dispute(trace_id, by_rater, parents=parents[trace_id], order=order[trace_id], seed=seed)
+        for trace_id, by_rater in opinions.items()
     }
 
 
@@ -270,7 +272,7 @@ def undisputed(
 
 def _items(
     connection: Connection,
-    found: Iterable[Dispute],
+    disputes: Iterable[Dispute],
     said_at: Mapping[str, int],
     ruled: Mapping[str, TraceDecisions] | None,
 ) -> list[AdjudicationItem]:
@@ -281,7 +283,7 @@ def _items(
             decided=ruled.get(one.trace_id) or TraceDecisions(trace_id=one.trace_id),
             said_at=said_at.get(one.trace_id, 0),
         )
-        for one in found
+        for one in disputes
     ]
 
 
@@ -553,7 +555,9 @@ def _title(group: ErrorGroup) -> str:
 
 
 def _is_unanimous(one: Dispute) -> bool:
-    everywhere = all(len(given) == len(one.raters) and len(set(given.values())) == 1 for given in one.scores.values())
+    everywhere = all(
+        len(scores) == len(one.raters) and len(set(scores.values())) == 1 for scores in one.scores.values()
+    )
     return everywhere and all(not group.missing for group in one.groups)
 
 
@@ -652,7 +656,7 @@ def _spans(
     """Parents and reading order of the spans that errors of these traces name."""
     parents: dict[str, dict[str, str | None]] = {trace_id: {} for trace_id in opinions}
     order: dict[str, dict[str, int]] = {trace_id: {} for trace_id in opinions}
-    errors = (error for given in opinions.values() for opinion in given.values() for error in opinion.errors)
+    errors = (error for by_rater in opinions.values() for opinion in by_rater.values() for error in opinion.errors)
     named = {span_id for error in errors for span_id in error.span_ids}
     span = schema.span
     for trace_id, span_id, parent, seq in named_spans(connection, named, span.c.parent_span_id, span.c.seq):

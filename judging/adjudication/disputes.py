@@ -63,10 +63,10 @@ class ErrorGroup:
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
         """What the raters differ in, in the order of `DIFFERENCES`; empty where all say the same."""
-        given = [(set(label.span_ids), set(label.dimensions), label.impact) for _, label in self.labels]
+        places = [(set(label.span_ids), set(label.dimensions), label.impact) for _, label in self.labels]
         differs = [
             bool(self.missing),
-            *(any(one != values[0] for one in values) for values in zip(*given, strict=True)),
+            *(any(one != values[0] for one in values) for values in zip(*places, strict=True)),
         ]
         return tuple(name for name, is_so in zip(DIFFERENCES, differs, strict=True) if is_so)
 

@@ -47,9 +47,9 @@ class SeenError:
         return impacts[len(impacts) // 2] if impacts else None
 
 
-def most_say(said: Iterable[Collection[str]]) -> tuple[str, ...]:
+def most_say(answers: Iterable[Collection[str]]) -> tuple[str, ...]:
     """What more than half of them name; where nothing is, what most name, all of it when tied."""
-    named = [list(dict.fromkeys(one)) for one in said]
+    named = [list(dict.fromkeys(one)) for one in answers]
     votes = Counter(name for one in named for name in one)
     if not votes:
         return ()

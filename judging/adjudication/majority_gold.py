@@ -90,12 +90,14 @@ def majority_matches(
     return pairs.assign(localized=pd.Series(localized, index=pairs.index, dtype=bool))
 
 
-def _labels(connection: Connection, kept: set[str], *, blind_only: bool) -> dict[tuple[str, str], list[ErrorLabel]]:
+def _labels(
+    connection: Connection, label_ids: set[str], *, blind_only: bool
+) -> dict[tuple[str, str], list[ErrorLabel]]:
     table = tables.error_label
     conditions = [table.c.occasion == 0, *([table.c.phase == "blind"] if blind_only else [])]
     labels: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
     for label in error_labels(connection, *conditions):
-        if label.label_id in kept:
+        if label.label_id in label_ids:
             labels[label.trace_id, label.annotator].append(label)
     return dict(labels)
 
@@ -103,30 +105,30 @@ def _labels(connection: Connection, kept: set[str], *, blind_only: bool) -> dict
 def _rows(rows: pd.DataFrame, seen: Mapping[str, SeenError]) -> pd.DataFrame:
     """The row that each error goes by, with what most of those who saw it say."""
     written = rows.set_index("label_id")
-    found = rows[among(rows["label_id"], seen)]
-    own = [seen[label_id] for label_id in found["label_id"]]
+    rows_here = rows[among(rows["label_id"], seen)]
+    own = [seen[label_id] for label_id in rows_here["label_id"]]
     together = [written.loc[[label.label_id for label in one.labels]] for one in own]
-    return found.assign(
-        span_ids=_objects([one.span_ids for one in own], found),
-        dimensions=_objects([",".join(one.dimensions) for one in own], found),
-        impact=_objects([one.impact for one in own], found),
-        category=_objects([_first([(name,) for name in part["category"] if name]) for part in together], found),
-        locations=_objects([most_say(list(part["locations"])) for part in together], found),
+    return rows_here.assign(
+        span_ids=_objects([one.span_ids for one in own], rows_here),
+        dimensions=_objects([",".join(one.dimensions) for one in own], rows_here),
+        impact=_objects([one.impact for one in own], rows_here),
+        category=_objects([_first([(name,) for name in part["category"] if name]) for part in together], rows_here),
+        locations=_objects([most_say(list(part["locations"])) for part in together], rows_here),
     )
 
 
-def _first(said: Sequence[tuple[str, ...]]) -> str:
+def _first(values: Sequence[tuple[str, ...]]) -> str:
     """One category of an error: the one that most name, of a tie the one first named."""
-    return next(iter(most_say(said)), "")
+    return next(iter(most_say(values)), "")
 
 
 def _objects(values: Sequence[object], like: pd.DataFrame) -> pd.Series:
     return pd.Series(list(values), index=like.index, dtype="object")
 
 
-def _votes(found: Sequence[SeenError], scores: pd.DataFrame) -> pd.DataFrame:
+def _votes(seen_errors: Sequence[SeenError], scores: pd.DataFrame) -> pd.DataFrame:
     errors = pd.DataFrame(
-        [(one.labels[0].trace_id, ERRORS, one.people, len(one.labels), one.outcome) for one in found],
+        [(one.labels[0].trace_id, ERRORS, one.people, len(one.labels), one.outcome) for one in seen_errors],
         columns=list(VOTES),
     )
     scored = scores.rename(columns={"dimension": "about"})[list(VOTES)]

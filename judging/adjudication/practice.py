@@ -116,14 +116,14 @@ def make_shipped(engine: Engine, *, author: str, now: int) -> int:
 def _shipped_answers() -> list[Op]:
     """The known errors and scores as one person's work; the same ids each time, so that twice changes nothing."""
     content = (resources.files("tracejury.data") / "labels" / f"{_SHIPPED_BY}.json").read_bytes()
-    given = read_tracejury(content, SHIPPED)
+    answers = read_tracejury(content, SHIPPED)
     errors = [
         {
             "label_id": f"shipped-{error.label_id}",
             **{name: getattr(error, name) for name in ("dimensions", "impact", "category", "description", "span_ids")},
             "evidence": [asdict(piece) for piece in error.evidence],
         }
-        for error in given.errors
+        for error in answers.errors
         if error.trace_id == SHIPPED_TRACE
     ]
     scores = [
@@ -132,7 +132,7 @@ def _shipped_answers() -> list[Op]:
             "value": None if one.value is None else int(one.value),
             "not_applicable": one.not_applicable,
         }
-        for one in given.scores
+        for one in answers.scores
         if one.trace_id == SHIPPED_TRACE
     ]
     return [
@@ -203,10 +203,10 @@ def standing(connection: Connection, queue_key: int, annotator: str) -> Standing
         return None
     name = connection.scalar(select(queue.c.name).where(queue.c.queue_key == row.after_key))
     traces = traces_of(connection, row.after_key)
-    given = [one for one in (feedback(connection, annotator, trace_id) for trace_id in traces) if one is not None]
+    feedbacks = [one for one in (feedback(connection, annotator, trace_id) for trace_id in traces) if one is not None]
     return Standing(
-        practice=str(name), practice_key=row.after_key, done=len(given), total=len(traces),
-        score=practice_score(given), pass_mark=row.pass_mark or 0,
+        practice=str(name), practice_key=row.after_key, done=len(feedbacks), total=len(traces),
+        score=practice_score(feedbacks), pass_mark=row.pass_mark or 0,
     )  # fmt: skip
 
 
@@ -224,18 +224,18 @@ def results(connection: Connection, queue_key: int) -> pd.DataFrame:
     ).all()
     rows = []
     for name in names:
-        given = [one for one in (feedback(connection, name, trace_id) for trace_id in traces) if one is not None]
-        counts = [sum(len(getattr(one, part)) for one in given) for part in ("caught", "missed", "unmatched")]
-        score = practice_score(given)
-        rows.append((name, len(given), *counts, score.points, score.of, score.percent))
+        feedbacks = [one for one in (feedback(connection, name, trace_id) for trace_id in traces) if one is not None]
+        counts = [sum(len(getattr(one, part)) for one in feedbacks) for part in ("caught", "missed", "unmatched")]
+        score = practice_score(feedbacks)
+        rows.append((name, len(feedbacks), *counts, score.points, score.of, score.percent))
     return pd.DataFrame(rows, columns=list(RESULT_COLUMNS)).astype({"percent": "float64"})
 
 
-def calibration(found: list[Feedback]) -> pd.DataFrame:
+def calibration(feedbacks: list[Feedback]) -> pd.DataFrame:
     """dimension, n (traces that both scored), own, gold (means), exact (share alike); dimensions with n > 0."""
     rows = []
     for dimension in DIMENSIONS:
-        pairs = [(one.own_scores.get(dimension), one.gold_scores.get(dimension)) for one in found]
+        pairs = [(one.own_scores.get(dimension), one.gold_scores.get(dimension)) for one in feedbacks]
         both = [(own, gold) for own, gold in pairs if own is not None and gold is not None]
         if both:
             n = len(both)

@@ -309,8 +309,8 @@ def judge_offline(trace: Trace, reading: TraceText | None = None) -> tuple[Verdi
     """
     view = look_at(trace)
     ordinals = {} if reading is None else reading.ordinals
-    found = tuple(_findings(view, ordinals))
-    return tuple(_verdict(view, dimension, found) for dimension in DIMENSIONS)
+    findings = tuple(_findings(view, ordinals))
+    return tuple(_verdict(view, dimension, findings) for dimension in DIMENSIONS)
 
 
 def find(trace: Trace) -> tuple[Finding, ...]:
@@ -332,10 +332,10 @@ def _findings(view: View, ordinals: Mapping[str, str]) -> Iterator[Finding]:
     for check in CHECKS:
         if check.lacks(view):
             continue
-        said: set[str] = set()
+        texts: set[str] = set()
         for hit in check.look(view):
-            if hit.span.span_id not in said:
-                said.add(hit.span.span_id)
+            if hit.span.span_id not in texts:
+                texts.add(hit.span.span_id)
                 yield _finding(check, hit, ordinals)
 
 
@@ -354,8 +354,8 @@ def _finding(check: Check, hit: Hit, ordinals: Mapping[str, str]) -> Finding:
     )
 
 
-def _verdict(view: View, dimension: Dimension, found: tuple[Finding, ...]) -> Verdict:
-    mine = tuple(finding for finding in found if finding.dimension == dimension)
+def _verdict(view: View, dimension: Dimension, findings: tuple[Finding, ...]) -> Verdict:
+    mine = tuple(finding for finding in findings if finding.dimension == dimension)
     applying = _applying(view, dimension, mine)
     reason = None if mine else _not_applicable(view, dimension) or (None if applying else _no_rule(view, dimension))
     score = None if reason is not None else min((_SCORE_OF[f.impact] for f in mine if f.impact is not None), default=3)

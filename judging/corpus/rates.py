@@ -139,8 +139,8 @@ def _rows(corpus: Corpus, reviewed: pd.DataFrame, errors: pd.DataFrame) -> Itera
 def _judged(corpus: Corpus, dimension: str) -> pd.DataFrame:
     """Every trace of the corpus with whether the checks found an error of the dimension, None where they failed."""
     scores = _of(corpus, "scores", SCORES, ["trace_id", "state"], dimension)
-    found = _of(corpus, "findings", FINDINGS, ["trace_id"], dimension)["trace_id"].unique()
-    label = scores["trace_id"].isin(found)
+    flagged = _of(corpus, "findings", FINDINGS, ["trace_id"], dimension)["trace_id"].unique()
+    label = scores["trace_id"].isin(flagged)
     answered = scores["state"].isin(ANSWERED_STATES)
     label = label if answered.all() else label.astype("object").where(answered, None)
     return pd.DataFrame({"trace_id": scores["trace_id"], "judge_label": label})

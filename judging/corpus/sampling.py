@@ -87,9 +87,9 @@ def draw_sample(traces: pd.DataFrame, n: int, method: Method, *, seed: int) -> p
     wanted = _allocation(sizes, min(n, len(traces)), is_even=method == "disagreement")
     ranks = pd.Series([draw(seed, "corpus", trace_id) for trace_id in traces["trace_id"]], index=traces.index)
     order = ranks.groupby(strata).rank(method="first")
-    kept = order <= strata.map(wanted)
+    is_drawn = order <= strata.map(wanted)
     inclusion = strata.map({name: wanted[name] / sizes[name] for name in sizes})
-    return traces.assign(stratum=strata, inclusion=inclusion)[kept].reset_index(drop=True)
+    return traces.assign(stratum=strata, inclusion=inclusion)[is_drawn].reset_index(drop=True)
 
 
 def _strata(traces: pd.DataFrame, method: Method) -> pd.Series:

@@ -203,10 +203,10 @@ class ScriptChat:
 
 def _filled(text: str, messages: Messages) -> str:
     """The text with each `{{name}}` as the messages last gave it: `name='value'` or `"name": "value"`."""
-    said = "\n".join(str(message.get("content")) for message in messages)
+    prompt = "\n".join(str(message.get("content")) for message in messages)
 
     def value(hole: re.Match[str]) -> str:
-        values = re.findall(rf"\b{re.escape(hole[1])}[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']", said)
+        values = re.findall(rf"\b{re.escape(hole[1])}[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']", prompt)
         return values[-1] if values else hole[0]
 
     return re.sub(r"\{\{(\w+)\}\}", value, text)

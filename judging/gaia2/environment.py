@@ -97,10 +97,10 @@ def probe(python: Path) -> AreEnvironment:
 
 def remember(python: Path) -> AreEnvironment:
     """Use this Python from now on. Raises `Gaia2Error` for one without ARE."""
-    found = probe(python)
+    environment = probe(python)
     _choice().parent.mkdir(parents=True, exist_ok=True)
     _choice().write_text(json.dumps({"python": str(python.absolute())}), encoding="utf-8")
-    return found
+    return environment
 
 
 def make(progress: Callable[[str], None] = lambda line: None) -> AreEnvironment:
@@ -115,8 +115,12 @@ def make(progress: Callable[[str], None] = lambda line: None) -> AreEnvironment:
         if not _is_ready(folder):
             _install(folder, progress)
             progress(f"{STEP} 4 of 4: import ARE")
-            found = probe(folder / "bin" / "python")
-            told = {"python": found.python_version, "are": found.are_version, "maseval": found.maseval_version}
+            environment = probe(folder / "bin" / "python")
+            told = {
+                "python": environment.python_version,
+                "are": environment.are_version,
+                "maseval": environment.maseval_version,
+            }
             (folder / "ready.json").write_text(json.dumps(told), encoding="utf-8")
     return _told(folder)
 

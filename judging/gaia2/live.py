@@ -37,8 +37,8 @@ def live_trace(folder: Path) -> Trace | None:
     if not lines:
         return None
     data = json.dumps(partial_export(scenario, job, lines)).encode()
-    found = list(gaia2.read(Source(file=f"{text(job.get('name')) or 'run'}.json", data=data)))
-    return next((one for one in found if isinstance(one, Trace)), None)
+    traces = list(gaia2.read(Source(file=f"{text(job.get('name')) or 'run'}.json", data=data)))
+    return next((one for one in traces if isinstance(one, Trace)), None)
 
 
 def last_words(folder: Path) -> str:

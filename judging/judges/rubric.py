@@ -143,8 +143,8 @@ def _contradictions(content: Mapping[str, Any]) -> list[str]:
     )
     for number, reply in enumerate(replies, 1):
         if isinstance(reply, dict):
-            found = _contradictions_of_example(reply, answer, not_applicable, content.get("categories") or ())
-            faults += [f"example {number}: {fault}" for fault in found]
+            of_example = _contradictions_of_example(reply, answer, not_applicable, content.get("categories") or ())
+            faults += [f"example {number}: {fault}" for fault in of_example]
     return faults
 
 
@@ -191,7 +191,7 @@ class AgentDescription(_Strict):
         wanted = ((match.formats, _formats), (match.agents, _agents), (match.spans, _spans), (match.tools, _tools))
         if not any(names for names, _ in wanted):
             return False
-        return all(not names or not found(trace).isdisjoint(names) for names, found in wanted)
+        return all(not names or not names_of(trace).isdisjoint(names) for names, names_of in wanted)
 
 
 def rubrics(home: Path | None = None) -> dict[str, Rubric]:

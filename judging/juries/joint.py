@@ -191,14 +191,14 @@ def _cited(citation: Citation) -> tuple[bool, str]:
     return citation.span_id is not None, citation.span_id or citation.cite
 
 
-def _impact(given: Sequence[Impact]) -> Impact | None:
+def _impact(impacts: Sequence[Impact]) -> Impact | None:
     """What most give; of those that tie the highest."""
-    return _most(sorted(given, key=IMPACTS.index, reverse=True))
+    return _most(sorted(impacts, key=IMPACTS.index, reverse=True))
 
 
-def _most(given: Sequence[T]) -> T | None:
+def _most(values: Sequence[T]) -> T | None:
     """The most frequent, of those that tie the first; None of none."""
-    return Counter(given).most_common(1)[0][0] if given else None
+    return Counter(values).most_common(1)[0][0] if values else None
 
 
 def _said(member: Member) -> str:

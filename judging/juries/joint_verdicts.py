@@ -106,16 +106,16 @@ class _Asked(NamedTuple):
 def _not_kept(connection: Connection, run_key: int, rule: Rule, trace_ids: Sequence[str]) -> list[_Asked]:
     groups = _complete(_member_rows(connection, run_key, trace_ids))
     findings = findings_of(connection, [row.cell_key for rows in groups for row in rows])
-    kept = _kept(connection, run_key, trace_ids)
-    found = []
+    stored = _kept(connection, run_key, trace_ids)
+    lost = []
     for rows in groups:
         version = _joint_version(rows, rule)
-        before = kept.get(_place(version.version, rows))
+        before = stored.get(_place(version.version, rows))
         members = [_as_member(row, findings) for row in rows]
         one = _Asked(version, rows, members, None if before is None else int(before.run_key))
         if before is None or before.prompt_hash != one.key[1]:
-            found.append(one)
-    return found
+            lost.append(one)
+    return lost
 
 
 def _complete(rows: Sequence[Any]) -> list[list[Any]]:
@@ -123,7 +123,7 @@ def _complete(rows: Sequence[Any]) -> list[list[Any]]:
     groups: dict[_Place, list[Any]] = {}
     for row in rows:
         groups.setdefault((row.rubric, row.trace_id, row.repeat), []).append(row)
-    return [said for said in groups.values() if all(row.state in CELL_STATES for row in said)]
+    return [members for members in groups.values() if all(row.state in CELL_STATES for row in members)]
 
 
 def _member_rows(connection: Connection, run_key: int, trace_ids: Sequence[str]) -> Sequence[Any]:

@@ -73,10 +73,10 @@ def jury_outcomes(connection: Connection, run_key: int, rule: Rule = "majority")
         .where(_cell.c.run_key == run_key, _version.c.mode == "jury")
         .order_by(_cell.c.cell_key)
     )
-    said: dict[tuple[str, str, int], dict[str, int | None]] = {}
+    by_cell: dict[tuple[str, str, int], dict[str, int | None]] = {}
     waiting = set()
     for dimension, trace_id, repeat, state, score, model in rows:
-        said.setdefault((dimension, trace_id, repeat), {})[model] = score if state == "scored" else None
+        by_cell.setdefault((dimension, trace_id, repeat), {})[model] = score if state == "scored" else None
         if state not in CELL_STATES:
             waiting.add((dimension, trace_id, repeat))
     return [
@@ -87,6 +87,6 @@ def jury_outcomes(connection: Connection, run_key: int, rule: Rule = "majority")
             joint=jury_score([*members.values()], rule),
             members=members,
         )
-        for key, members in said.items()
+        for key, members in by_cell.items()
         if key not in waiting
     ]

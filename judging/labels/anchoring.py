@@ -143,16 +143,16 @@ def changed_scores(connection: Connection) -> pd.DataFrame:
 
     `judge_score` is the mean of the judges' scores (NaN without any); `nearer`: the change went towards it.
     """
-    given: dict[tuple[str, str, str], dict[str, float | None]] = defaultdict(dict)
+    scores: dict[tuple[str, str, str], dict[str, float | None]] = defaultdict(dict)
     table = tables.score_label
     shown = select(table.c.trace_id).where(table.c.phase == "revealed", table.c.occasion == FIRST)
     here = (table.c.occasion == FIRST, table.c.dimension.in_(DIMENSIONS), table.c.trace_id.in_(shown))
     for score in score_labels(connection, *here):
         value = None if score.not_applicable else score.value
-        given[score.annotator, score.trace_id, score.dimension][score.phase] = value
+        scores[score.annotator, score.trace_id, score.dimension][score.phase] = value
     judges = _judge_means(connection, shown)
     rows = []
-    for (annotator, trace_id, dimension), phases in sorted(given.items()):
+    for (annotator, trace_id, dimension), phases in sorted(scores.items()):
         blind, revealed = phases.get("blind"), phases.get("revealed")
         if "revealed" not in phases or "blind" not in phases or blind == revealed:
             continue
@@ -172,7 +172,7 @@ def added_errors(connection: Connection) -> pd.DataFrame:
     """
     table = tables.error_label
     labels = error_labels(connection, table.c.phase == "revealed", table.c.occasion == FIRST)
-    found = {trace_id: list(_findings(connection, trace_id)) for trace_id in {label.trace_id for label in labels}}
+    by_trace = {trace_id: list(_findings(connection, trace_id)) for trace_id in {label.trace_id for label in labels}}
     rows = [
         (
             label.annotator,
@@ -180,7 +180,7 @@ def added_errors(connection: Connection) -> pd.DataFrame:
             label.label_id,
             "+".join(label.dimensions),
             label.impact,
-            any(_points_at(judge, finding, label) for judge, _, finding in found[label.trace_id]),
+            any(_points_at(judge, finding, label) for judge, _, finding in by_trace[label.trace_id]),
         )
         for label in labels
     ]
@@ -194,13 +194,13 @@ def counted_by(connection: Connection, annotator: str, column: str) -> pd.DataFr
             return _reviewed(connection, annotator, column)
         case "errors_added" | "errors_from_judge":
             rows = added_errors(connection)
-            kept = rows["from_judge"] | (column == "errors_added")
+            is_counted = rows["from_judge"] | (column == "errors_added")
         case "scores_changed" | "scores_nearer" | "mean_change" | "mean_change_low" | "mean_change_high":
             rows = changed_scores(connection)
-            kept = (rows["nearer"] == True) | (column != "scores_nearer")  # noqa: E712 - None: no judge scored
+            is_counted = (rows["nearer"] == True) | (column != "scores_nearer")  # noqa: E712 - None: no judge scored
         case _:
             return pd.DataFrame(columns=["trace_id"])
-    return rows[kept & (rows["annotator"] == annotator)].reset_index(drop=True)
+    return rows[is_counted & (rows["annotator"] == annotator)].reset_index(drop=True)
 
 
 def _reviewed(connection: Connection, annotator: str, column: str) -> pd.DataFrame:
@@ -276,8 +276,8 @@ def _findings(connection: Connection, trace_id: str) -> list[tuple[str, int, Fin
         row.cell_key: row.rubric
         for row in connection.execute(select(cell.c.cell_key, cell.c.rubric).where(cell.c.cell_key.in_(latest))).all()
     }
-    found = findings_of(connection, list(judges))
-    return [(judges[cell_key], key, finding) for cell_key in sorted(found) for key, finding in found[cell_key]]
+    findings = findings_of(connection, list(judges))
+    return [(judges[cell_key], key, finding) for cell_key in sorted(findings) for key, finding in findings[cell_key]]
 
 
 def _judge_means(connection: Connection, trace_ids: Select[Any]) -> dict[tuple[str, str], float]:

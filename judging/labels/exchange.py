@@ -42,8 +42,8 @@ class Labels:
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
         """Whose errors and scores on which traces these are, reviews aside."""
-        given: list[ErrorLabel | ScoreLabel] = [*self.errors, *self.scores]
-        return tuple(dict.fromkeys((one.annotator, one.trace_id) for one in given))
+        labels: list[ErrorLabel | ScoreLabel] = [*self.errors, *self.scores]
+        return tuple(dict.fromkeys((one.annotator, one.trace_id) for one in labels))
 
     def extend(self, other: Labels) -> None:
         self.errors += other.errors
@@ -317,9 +317,9 @@ def _trail_errors(errors: Iterable[ErrorLabel]) -> Iterator[dict[str, Json]]:
 
 def _trail_scores(connection: Connection, annotator: str, trace_id: str) -> dict[str, Json]:
     table = tables.score_label
-    found = score_labels(connection, table.c.annotator == annotator, table.c.trace_id == trace_id)
+    labels = score_labels(connection, table.c.annotator == annotator, table.c.trace_id == trace_id)
     scores: dict[str, Json] = {}
-    for score in found:
+    for score in labels:
         name = score.dimension.removeprefix("trail.")
         if name != score.dimension:
             key = name if name == "overall" else f"{name}_score"

@@ -105,13 +105,13 @@ def _finding(error: AnnotatedError, reading: TraceText | None) -> Finding:
     unresolved = tuple(Citation(cite=cite, span_id=None) for cite in cites)
     citations = unresolved if reading is None else resolve_citations(cites, reading)
     cited = [citation.span_id for citation in citations if citation.span_id is not None]
-    found = None if reading is None else place_evidence(reading, error.evidence, cited)
+    place = None if reading is None else place_evidence(reading, error.evidence, cited)
     return Finding(
         description=error.description,
         evidence=error.evidence,
         citations=citations,
         impact=error.impact,
         category=error.category or error.category_raw or None,
-        evidence_place=None if found is None else found.place,
-        evidence_span_id=None if found is None else found.span_id,
+        evidence_place=None if place is None else place.place,
+        evidence_span_id=None if place is None else place.span_id,
     )

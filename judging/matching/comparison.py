@@ -138,7 +138,7 @@ def _errors(connection: Connection, trace_id: str, reference: str) -> list[Error
 def _verdicts(
     connection: Connection, findings: Mapping[int, Sequence[tuple[int, Finding | None]]]
 ) -> dict[int, FindingVerdict]:
-    keys = {key for found in findings.values() for key, _ in found}
+    keys = {key for pieces in findings.values() for key, _ in pieces}
     return {key: verdict for key, verdict in finding_reviews(connection).items() if key in keys}
 
 
@@ -170,13 +170,13 @@ def _pairs(
         )
         for d in standing
     ]
-    found, used = {d.label_id for d in standing}, {d.finding_key for d in standing}
+    matched_labels, used = {d.label_id for d in standing}, {d.finding_key for d in standing}
     answered = [cell for cell in cells if cell.outcome.state in ANSWERED_STATES]
     unseen = frozenset[str]().union(*(unmatched.get(cell.cell_key, ()) for cell in answered))
     open_findings = {
         key
         for cell in answered
-        if unmatched.get(cell.cell_key, frozenset()) & by_label.keys() - found
+        if unmatched.get(cell.cell_key, frozenset()) & by_label.keys() - matched_labels
         for key, _ in findings.get(cell.cell_key, ())
     }
     pairs += [
@@ -186,7 +186,7 @@ def _pairs(
             rejected=tuple(refused[label_id]),
         )
         for label_id, error in by_label.items()
-        if label_id not in found
+        if label_id not in matched_labels
     ]
     pairs += [
         Pair(

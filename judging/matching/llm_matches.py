@@ -197,14 +197,14 @@ class _Asking:
 def _questions(connection: Connection, judge_model: str | None, last_label: int) -> Iterator[_Question]:
     for trace_id, errors in complete_errors(connection).items():
         cells, people = judged_cells(connection, trace_id, judge_model), by_person(errors)
-        found = candidates_of(connection, cells)
-        parents = parents_of(connection, trace_id) if found else {}
+        candidates = candidates_of(connection, cells)
+        parents = parents_of(connection, trace_id) if candidates else {}
         for cell in cells:
             for own in people:
-                if found.get(cell.cell_key):
+                if candidates.get(cell.cell_key):
                     yield _Question(
-                        cell_key=cell.cell_key, rubric=cell.rubric, errors=own, findings=tuple(found[cell.cell_key]),
-                        parents=parents, last_label=last_label,
+                        cell_key=cell.cell_key, rubric=cell.rubric, errors=own,
+                        findings=tuple(candidates[cell.cell_key]), parents=parents, last_label=last_label,
                     )  # fmt: skip
 
 

@@ -99,17 +99,19 @@ async def propose_by_model(
     talk = _JudgeConversation(matcher=matcher, prompt=build_match_prompt(errors, findings, parents=parents))
     try:
         first = await talk.ask()
-        said = _read(first, len(errors), len(findings))
-        if isinstance(said, Unparsable) and refusal_of(first) is None:
-            said = await talk.repaired(first, said, len(errors), len(findings))
+        statements = _read(first, len(errors), len(findings))
+        if isinstance(statements, Unparsable) and refusal_of(first) is None:
+            statements = await talk.repaired(first, statements, len(errors), len(findings))
     except ModelError as error:
         return talk.failure(
             rubric, errors[0].trace_id, FAILED_AS.get(error.kind, "error"), f"{error.kind}: {error.message}"
         )
-    if isinstance(said, Unparsable):
+    if isinstance(statements, Unparsable):
         refusal = refusal_of(talk.replies[-1])
-        return talk.failure(rubric, errors[0].trace_id, "refused" if refusal else "unparsable", refusal or said.reason)
-    return Proposed(matches=tuple(_one_to_one(said, errors, findings, matcher.author)), call=talk.call())
+        return talk.failure(
+            rubric, errors[0].trace_id, "refused" if refusal else "unparsable", refusal or statements.reason
+        )
+    return Proposed(matches=tuple(_one_to_one(statements, errors, findings, matcher.author)), call=talk.call())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,12 +135,12 @@ def read_pairs(text: str, errors: int, findings: int) -> tuple[Said, ...] | Unpa
         return Unparsable("the object must have the one key 'pairs', a list, empty if nothing matches")
     read: dict[tuple[int, int], Said] = {}
     for number, item in enumerate(pairs, 1):
-        said = _said(item, number, errors, findings)
-        if isinstance(said, Unparsable):
-            return said
-        if (said.error, said.finding) in read:
+        statement = _said(item, number, errors, findings)
+        if isinstance(statement, Unparsable):
+            return statement
+        if (statement.error, statement.finding) in read:
             return Unparsable(f"pair {number} appears twice")
-        read[said.error, said.finding] = said
+        read[statement.error, statement.finding] = statement
     return tuple(read.values())
 
 
@@ -228,10 +230,10 @@ def _read(reply: ModelReply, errors: int, findings: int) -> tuple[Said, ...] | U
 
 
 def _one_to_one(
-    said: Sequence[Said], errors: Sequence[ErrorLabel], findings: Sequence[Candidate], author: str
+    statements: Sequence[Said], errors: Sequence[ErrorLabel], findings: Sequence[Candidate], author: str
 ) -> Iterable[Match]:
     weights = np.zeros((len(errors), len(findings)))
-    by_place = {(one.error, one.finding): one for one in said if one.confidence >= LEAST}
+    by_place = {(one.error, one.finding): one for one in statements if one.confidence >= LEAST}
     for place, one in by_place.items():
         weights[place] = one.confidence
     for place in assign(weights, least=LEAST):

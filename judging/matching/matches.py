@@ -129,9 +129,9 @@ def decide(connection: Connection, *, label_id: str, finding_key: int, status: M
     ).one_or_none()
     if cell is None:
         raise KeyError(f"no finding {finding_key}")
-    found = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])
+    findings = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])
     rivals = _rivals(connection, error, finding_key, cell) if status == "confirmed" else []
-    said = [(label_id, finding_key, status), *((label, finding, "rejected") for label, finding in rivals)]
+    statements = [(label_id, finding_key, status), *((label, finding, "rejected") for label, finding in rivals)]
     _append(
         connection,
         [
@@ -142,9 +142,9 @@ def decide(connection: Connection, *, label_id: str, finding_key: int, status: M
                 author=author,
                 confidence=1.0,
                 reasons=(BY_PERSON,),
-                localized=label == label_id and is_localized(error, found[finding]),
+                localized=label == label_id and is_localized(error, findings[finding]),
             )
-            for label, finding, word in said
+            for label, finding, word in statements
         ],
     )
 
@@ -234,18 +234,18 @@ def _add_candidate(connection: Connection, finding_key: int, author: str) -> str
     ).one_or_none()
     if cell is None:
         raise KeyError(f"no finding {finding_key}")
-    found = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])[finding_key]
+    finding = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])[finding_key]
     dimension = version_names(connection)[cell.judge_version].dimension
     label = ErrorLabel(
         label_id=f"candidate-{finding_key}",
         trace_id=cell.trace_id,
         annotator=CANDIDATES,
-        span_ids=tuple(dict.fromkeys(c.span_id for c in found.citations if c.span_id is not None)),
-        dimensions=tuple(sorted(finding_dimensions(found, dimension), key=DIMENSIONS.index)),
-        impact=found.impact,
-        description=found.description,
-        category=found.category,
-        evidence=(Evidence(quote=found.evidence, span_id=found.evidence_span_id),) if found.evidence else (),
+        span_ids=tuple(dict.fromkeys(c.span_id for c in finding.citations if c.span_id is not None)),
+        dimensions=tuple(sorted(finding_dimensions(finding, dimension), key=DIMENSIONS.index)),
+        impact=finding.impact,
+        description=finding.description,
+        category=finding.category,
+        evidence=(Evidence(quote=finding.evidence, span_id=finding.evidence_span_id),) if finding.evidence else (),
         phase="revealed",
         attributes={"finding": finding_key, "dimension": cell.rubric, "judge_model": cell.model, "accepted_by": author},
     )
@@ -275,8 +275,11 @@ def decisions(
         of_label.append(tables.error_label.c.annotator == annotator)
     labels = label_places(connection, *of_label)
     standing = _standing(connection, labels, *of_cell)
-    cited = cited_spans(connection, [said.finding_key for said in standing])
-    return [_decision(said, labels[said.label_id], cited.get(said.finding_key, frozenset())) for said in standing]
+    cited = cited_spans(connection, [statement.finding_key for statement in standing])
+    return [
+        _decision(statement, labels[statement.label_id], cited.get(statement.finding_key, frozenset()))
+        for statement in standing
+    ]
 
 
 def finding_statuses(
@@ -285,10 +288,10 @@ def finding_statuses(
     """Of `decisions` on one run of judges, the status alone by finding; rejected pairs are left out."""
     labels = label_places(connection, tables.error_label.c.annotator == annotator)
     standing = _standing(connection, labels, _cell.c.judge_version.in_(versions), _cell.c.repeat == repeat)
-    return {said.finding_key: said.status for said in standing if said.status != "rejected"}
+    return {statement.finding_key: statement.status for statement in standing if statement.status != "rejected"}
 
 
-class _Said(NamedTuple):
+class _Statement(NamedTuple):
     """What stands for a pair: the row of a person's newest word, else the first of the proposals; and all of these."""
 
     label_id: str
@@ -300,21 +303,23 @@ class _Said(NamedTuple):
     proposals: tuple[Any, ...]
 
 
-def _said(rows: Sequence[Any]) -> _Said:
+def _said(rows: Sequence[Any]) -> _Statement:
     """Of all rows of a pair (oldest first): the newest word of a person, else the proposals together."""
     words = [row for row in rows if row.status != "proposed"]
     proposals = sorted((row for row in rows if row.status == "proposed"), key=lambda row: row.author != AUTO)
     row = words[-1] if words else proposals[0]
     confidence = row.confidence if words else max(one.confidence for one in proposals)
-    return _Said(row.label_id, row.joint_key, row.cell_key, row.status, confidence, row, tuple(proposals))
+    return _Statement(row.label_id, row.joint_key, row.cell_key, row.status, confidence, row, tuple(proposals))
 
 
-def _standing(connection: Connection, labels: Mapping[str, LabelPlace], *of_cell: ColumnElement[bool]) -> list[_Said]:
+def _standing(
+    connection: Connection, labels: Mapping[str, LabelPlace], *of_cell: ColumnElement[bool]
+) -> list[_Statement]:
     """What stands for each pair of these labels: of a jury's finding what is said of it, else of its members'."""
     own = _said_of(connection, labels, _pairs_of_findings().where(*of_cell))
     members = _said_of(connection, labels, _pairs_of_members().where(*of_cell))
-    found = [*own, *_said_of_juries(members, {(said.label_id, said.finding_key) for said in own})]
-    return _one_to_one(_without_contradicted(found, labels), labels)
+    statements = [*own, *_said_of_juries(members, {(statement.label_id, statement.finding_key) for statement in own})]
+    return _one_to_one(_without_contradicted(statements, labels), labels)
 
 
 def _pairs_of_findings() -> Select[Any]:
@@ -339,7 +344,7 @@ def _pairs_of_members() -> Select[Any]:
     )
 
 
-def _said_of(connection: Connection, labels: Mapping[str, LabelPlace], pairs: Select[Any]) -> list[_Said]:
+def _said_of(connection: Connection, labels: Mapping[str, LabelPlace], pairs: Select[Any]) -> list[_Statement]:
     rows = [row for row in connection.execute(pairs) if row.label_id in labels]
     newest_rows = {(_pair_key(row), row.author): row for row in rows}
     by_pair: dict[tuple[str, int, int], list[Any]] = defaultdict(list)
@@ -357,12 +362,12 @@ def _pair_key(row: Any) -> tuple[str, int, int]:
 _SAYS_MORE: Mapping[MatchStatus, int] = {"rejected": 0, "proposed": 1, "confirmed": 2}
 
 
-def _said_of_juries(members: Sequence[_Said], decided: Set[tuple[str, int]]) -> list[_Said]:
+def _said_of_juries(members: Sequence[_Statement], decided: Set[tuple[str, int]]) -> list[_Statement]:
     """What members' findings say of each pair of a jury's: the error is described as soon as one describes it."""
-    best: dict[tuple[str, int], _Said] = {}
-    for said in sorted(members, key=lambda said: (_SAYS_MORE[said.status], said.confidence)):
-        best[said.label_id, said.finding_key] = said
-    return [said for pair, said in best.items() if pair not in decided]
+    best: dict[tuple[str, int], _Statement] = {}
+    for statement in sorted(members, key=lambda statement: (_SAYS_MORE[statement.status], statement.confidence)):
+        best[statement.label_id, statement.finding_key] = statement
+    return [statement for pair, statement in best.items() if pair not in decided]
 
 
 def cited_spans(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
@@ -375,7 +380,7 @@ def cited_spans(connection: Connection, finding_keys: Sequence[int]) -> dict[int
         )
         for finding_key, span_id in connection.execute(query).all():
             spans[finding_key].add(span_id)
-    return {key: frozenset(found) for key, found in spans.items()}
+    return {key: frozenset(span_ids) for key, span_ids in spans.items()}
 
 
 def finding_reviews(connection: Connection) -> dict[int, FindingVerdict]:
@@ -400,8 +405,8 @@ _BEST_LAST: tuple[FindingVerdict, ...] = ("false alarm", "duplicate", "valid new
 def _reviews_of_members(connection: Connection, reviewed: Mapping[int, FindingVerdict]) -> dict[int, FindingVerdict]:
     joint = tables.joint_finding
     pairs = connection.execute(select(joint.c.finding_key, joint.c.member_key)).all()
-    said = [(row.finding_key, reviewed[row.member_key]) for row in pairs if row.member_key in reviewed]
-    return dict(sorted(said, key=lambda one: _BEST_LAST.index(one[1])))
+    reviews = [(row.finding_key, reviewed[row.member_key]) for row in pairs if row.member_key in reviewed]
+    return dict(sorted(reviews, key=lambda one: _BEST_LAST.index(one[1])))
 
 
 def match_decisions(connection: Connection) -> pd.DataFrame:
@@ -424,7 +429,7 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
     ).all()  # fmt: skip
     newest_word = {(row.label_id, row.finding_key, row.author): row for row in rows}
     there = set(label_places(connection)) if newest_word else set()
-    found = [
+    statements = [
         (
             row.trace_id, names[row.judge_version].dimension, names[row.judge_version].judge_model, row.label_id,
             row.finding_key, row.author, row.status,
@@ -433,7 +438,7 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
         if row.label_id in there and not row.withdrawn
     ]  # fmt: skip
     columns = ["trace_id", "dimension", "judge_model", "label_id", "finding_id", "matcher", "status"]
-    return pd.DataFrame(found, columns=columns)
+    return pd.DataFrame(statements, columns=columns)
 
 
 def finding_decisions(connection: Connection) -> pd.DataFrame:
@@ -453,7 +458,7 @@ def finding_decisions(connection: Connection) -> pd.DataFrame:
         .order_by(review.c.row_key)
     ).all()  # fmt: skip
     newest_word = {(row.finding_key, row.author): row for row in rows}
-    found = [
+    statements = [
         (
             row.trace_id, names[row.judge_version].dimension, names[row.judge_version].judge_model, row.finding_key,
             row.author, row.verdict,
@@ -461,38 +466,40 @@ def finding_decisions(connection: Connection) -> pd.DataFrame:
         for row in newest_word.values()
         if row.verdict is not None
     ]  # fmt: skip
-    return pd.DataFrame(found, columns=["trace_id", "dimension", "judge_model", "finding_id", "reviewer", "verdict"])
+    return pd.DataFrame(
+        statements, columns=["trace_id", "dimension", "judge_model", "finding_id", "reviewer", "verdict"]
+    )
 
 
-def _without_contradicted(found: Sequence[_Said], labels: Mapping[str, LabelPlace]) -> list[_Said]:
+def _without_contradicted(statements: Sequence[_Statement], labels: Mapping[str, LabelPlace]) -> list[_Statement]:
     """One to one: where a pair is confirmed, other proposals of its label or finding fall, per person and cell."""
-    confirmed = [d for d in found if d.status == "confirmed"]
+    confirmed = [d for d in statements if d.status == "confirmed"]
     taken = {(d.cell_key, d.label_id) for d in confirmed}
     findings = {(labels[d.label_id].annotator, d.finding_key) for d in confirmed}
     return [
         d
-        for d in found
+        for d in statements
         if d.status != "proposed"
         or ((d.cell_key, d.label_id) not in taken and (labels[d.label_id].annotator, d.finding_key) not in findings)
     ]
 
 
-def _one_to_one(found: Sequence[_Said], labels: Mapping[str, LabelPlace]) -> list[_Said]:
+def _one_to_one(statements: Sequence[_Statement], labels: Mapping[str, LabelPlace]) -> list[_Statement]:
     """Of proposals that contradict each other (the rule's and a model's), per person and cell the best assignment.
 
     A pair that two propose outweighs any that one proposes.
     """
-    groups: dict[tuple[int, str], list[_Said]] = defaultdict(list)
-    for d in found:
+    groups: dict[tuple[int, str], list[_Statement]] = defaultdict(list)
+    for d in statements:
         if d.status == "proposed":
             groups[d.cell_key, labels[d.label_id].annotator].append(d)
     fallen = {(d.label_id, d.finding_key) for group in groups.values() for d in _outweighed(group)}
-    return [d for d in found if d.status != "proposed" or (d.label_id, d.finding_key) not in fallen]
+    return [d for d in statements if d.status != "proposed" or (d.label_id, d.finding_key) not in fallen]
 
 
-def _outweighed(group: Sequence[_Said]) -> list[_Said]:
-    ours = {key: n for n, key in enumerate(dict.fromkeys(said.label_id for said in group))}
-    theirs = {key: n for n, key in enumerate(dict.fromkeys(said.finding_key for said in group))}
+def _outweighed(group: Sequence[_Statement]) -> list[_Statement]:
+    ours = {key: n for n, key in enumerate(dict.fromkeys(statement.label_id for statement in group))}
+    theirs = {key: n for n, key in enumerate(dict.fromkeys(statement.finding_key for statement in group))}
     if len(ours) == len(theirs) == len(group):
         return []
     weights = np.zeros((len(ours), len(theirs)))
@@ -502,19 +509,19 @@ def _outweighed(group: Sequence[_Said]) -> list[_Said]:
     return [d for d in group if (ours[d.label_id], theirs[d.finding_key]) not in chosen]
 
 
-def _decision(said: _Said, label: LabelPlace, cited: frozenset[str]) -> Decision:
-    row, is_decided = said.row, said.status != "proposed"
+def _decision(statement: _Statement, label: LabelPlace, cited: frozenset[str]) -> Decision:
+    row, is_decided = statement.row, statement.status != "proposed"
     return Decision(
-        label_id=said.label_id,
-        finding_key=said.finding_key,
-        cell_key=said.cell_key,
-        status=said.status,
-        author=row.author if is_decided else " + ".join(one.author for one in said.proposals),
-        confidence=said.confidence,
-        reasons=tuple(orjson.loads(row.reasons)) if is_decided else _reasons(said.proposals),
+        label_id=statement.label_id,
+        finding_key=statement.finding_key,
+        cell_key=statement.cell_key,
+        status=statement.status,
+        author=row.author if is_decided else " + ".join(one.author for one in statement.proposals),
+        confidence=statement.confidence,
+        reasons=tuple(orjson.loads(row.reasons)) if is_decided else _reasons(statement.proposals),
         localized=bool(cited.intersection(label.span_ids)),
         at=row.created_at,
-        proposers=tuple(one.author for one in said.proposals),
+        proposers=tuple(one.author for one in statement.proposals),
     )
 
 
@@ -636,7 +643,7 @@ def _propose_trace(
     for cell in chosen:
         for own in people:
             proposals += propose(own, by_cell.get(cell.cell_key, ()), parents=parents, likeness=likeness)
-    finding_keys = [candidate.finding_id for found in by_cell.values() for candidate in found]
+    finding_keys = [candidate.finding_id for candidates in by_cell.values() for candidate in candidates]
     return store_proposals(connection, proposals, author=AUTO, finding_keys=finding_keys) + Counter(traces=1)
 
 
@@ -661,7 +668,7 @@ def judged_cells(connection: Connection, trace_id: str, judge_model: str | None 
 
 def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, list[Candidate]]:
     """The findings of cells as matching sees them, by cell; cells without any are left out."""
-    found = findings_of(connection, [cell.cell_key for cell in cells])
+    findings = findings_of(connection, [cell.cell_key for cell in cells])
     names = version_names(connection)
     return {
         cell.cell_key: [
@@ -670,10 +677,10 @@ def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, lis
                 finding=finding,
                 dimensions=finding_dimensions(finding, names[cell.judge_version].dimension),
             )
-            for key, finding in found[cell.cell_key]
+            for key, finding in findings[cell.cell_key]
         ]
         for cell in cells
-        if found.get(cell.cell_key)
+        if findings.get(cell.cell_key)
     }
 
 

@@ -56,7 +56,7 @@ class Assumptions:
 
 
 def study_table(
-    given: Assumptions, goals: Sequence[Goal], *, repeats: Iterable[int] = (1,), people: Iterable[int] = (1,)
+    assumptions: Assumptions, goals: Sequence[Goal], *, repeats: Iterable[int] = (1,), people: Iterable[int] = (1,)
 ) -> pd.DataFrame:
     """Return one row a goal, number of repeats and number of people: `COLUMNS`.
 
@@ -64,7 +64,7 @@ def study_table(
     where a unit cost is unknown. Agreement of people does not depend on repeats: it has one row a number of people.
     """
     rows = [
-        _row(given, goal, several, persons)
+        _row(assumptions, goal, several, persons)
         for goal in goals
         for several in (repeats if goal.kind != "agreement" else (1,))
         for persons in people
@@ -92,9 +92,9 @@ def study_curves(
     return pd.DataFrame(rows, columns=list(CURVES))
 
 
-def _row(given: Assumptions, goal: Goal, repeats: int, people: int) -> dict[str, object]:
+def _row(assumptions: Assumptions, goal: Goal, repeats: int, people: int) -> dict[str, object]:
     try:
-        traces = _traces(given, goal, repeats, people)
+        traces = _traces(assumptions, goal, repeats, people)
     except ValueError as error:
         nothing = {"traces": None, "hours": np.nan, "dollars": np.nan, "design_effect": np.nan}
         return (
@@ -109,30 +109,30 @@ def _row(given: Assumptions, goal: Goal, repeats: int, people: int) -> dict[str,
         "repeats": repeats,
         "people": people,
         "traces": traces,
-        "design_effect": np.nan if is_of_people else design.design_effect(_spread(given), repeats),
-        "hours": given.costs.hours_of(traces, people),
-        "dollars": np.nan if is_of_people else given.costs.dollars_of(traces, repeats),
+        "design_effect": np.nan if is_of_people else design.design_effect(_spread(assumptions), repeats),
+        "hours": assumptions.costs.hours_of(traces, people),
+        "dollars": np.nan if is_of_people else assumptions.costs.dollars_of(traces, repeats),
         "reason": f"below {FEW_TRACES} traces intervals are too narrow: label {FEW_TRACES}"
         if traces < FEW_TRACES and not is_of_people
         else None,
     }
 
 
-def _traces(given: Assumptions, goal: Goal, repeats: int, people: int) -> int:
+def _traces(assumptions: Assumptions, goal: Goal, repeats: int, people: int) -> int:
     match goal.kind:
         case "difference":
             return design.traces_for_difference(
-                _spread(given), goal.size, repeats, wanted=given.power, level=given.level
+                _spread(assumptions), goal.size, repeats, wanted=assumptions.power, level=assumptions.level
             )
         case "width":
-            return design.traces_for_width(_spread(given), goal.size, repeats, level=given.level)
+            return design.traces_for_width(_spread(assumptions), goal.size, repeats, level=assumptions.level)
         case "agreement":
-            if given.reliability is None:
+            if assumptions.reliability is None:
                 raise ValueError("people's reliability is unknown: no two people scored the same traces")
-            return design.traces_for_agreement(given.reliability, people, goal.size, level=given.level)
+            return design.traces_for_agreement(assumptions.reliability, people, goal.size, level=assumptions.level)
 
 
-def _spread(given: Assumptions) -> Spread:
-    if given.spread is None:
+def _spread(assumptions: Assumptions) -> Spread:
+    if assumptions.spread is None:
         raise ValueError("no pilot and no assumed rate")
-    return given.spread
+    return assumptions.spread

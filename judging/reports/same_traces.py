@@ -61,10 +61,10 @@ def shared_cells(cells: pd.DataFrame, missing: Missing, *, all_models: bool) -> 
     """
     is_answer = cells["state"].isin(ANSWERED_STATES) | (missing == "disagree")
     answers = cells[is_answer]
-    kept = answers[_by_all(answers, ["trace_id", "dimension"], answers.groupby("dimension")["judge_model"].nunique())]
+    shared = answers[_by_all(answers, ["trace_id", "dimension"], answers.groupby("dimension")["judge_model"].nunique())]
     if all_models:
-        kept = kept[_by_all(kept, ["trace_id"], answers["judge_model"].nunique())]
-    return ~is_answer | cells.index.isin(kept.index)
+        shared = shared[_by_all(shared, ["trace_id"], answers["judge_model"].nunique())]
+    return ~is_answer | cells.index.isin(shared.index)
 
 
 def _by_all(answers: pd.DataFrame, keys: list[str], wanted: pd.Series | int) -> pd.Series:

@@ -370,8 +370,8 @@ class RunStore:
         sent again.
         """
         with write_transaction(self.engine, subject_of(self.run_key)) as connection:
-            kept = paid if self._owns(connection) else [one for one in paid if _is_under_way(connection, one)]
-            self._keep(connection, kept)
+            own = paid if self._owns(connection) else [one for one in paid if _is_under_way(connection, one)]
+            self._keep(connection, own)
         self._know(paid)
         return [None] * len(paid)
 

@@ -694,9 +694,9 @@ class Runner:
     async def _judge_from_batch(self, group: _Group, cell: Cell, errors: Mapping[str, ModelError]) -> None:
         async def stored(request: ModelRequest) -> ModelReply:
             key = request_hash(cell.model, request)
-            found = await self._stored(cell, key)
-            if found is not None:
-                return found.reply if found.is_own else replace(found.reply, cost_usd=0.0)
+            reply = await self._stored(cell, key)
+            if reply is not None:
+                return reply.reply if reply.is_own else replace(reply.reply, cost_usd=0.0)
             missing = ModelError("bad_request", "the batch holds no answer to this request")
             raise errors.get(f"{cell.key}-{key}", missing)
 

@@ -143,8 +143,8 @@ def _there(connection: Connection, versions: Sequence[str], repeat: int | None) 
     if repeat is not None:
         conditions.append(cell.c.repeat == repeat)
     rows = connection.execute(select(cell).where(*conditions))
-    found = (to_outcome(row, ()) for row in rows.all())
-    return {_identity(outcome) for outcome in found if outcome is not None}
+    outcomes = (to_outcome(row, ()) for row in rows.all())
+    return {_identity(outcome) for outcome in outcomes if outcome is not None}
 
 
 def _store(

@@ -214,7 +214,7 @@ def to_outcome(row: Row[Any], findings: Iterable[tuple[int, Finding]]) -> Verdic
 def findings_of(connection: Connection, cell_keys: Iterable[int]) -> dict[int, list[tuple[int, Finding]]]:
     """Findings with their keys, by cell, in the judge's order."""
     keys = list(cell_keys)
-    found: dict[int, list[tuple[int, Finding]]] = {}
+    by_cell: dict[int, list[tuple[int, Finding]]] = {}
     for at in range(0, len(keys), 5000):
         some = keys[at : at + 5000]
         citations: dict[int, list[Citation]] = {}
@@ -241,8 +241,8 @@ def findings_of(connection: Connection, cell_keys: Iterable[int]) -> dict[int, l
                 evidence_span_id=row.evidence_span_id,
                 check=row.check_name,
             )
-            found.setdefault(row.cell_key, []).append((row.finding_key, finding))
-    return found
+            by_cell.setdefault(row.cell_key, []).append((row.finding_key, finding))
+    return by_cell
 
 
 def now() -> int:

@@ -110,10 +110,10 @@ def judge_versions(connection: Connection) -> list[JudgeVersion]:
         .group_by(*asked)
         .order_by(version.c.rubric, func.min(cell.c.finished_at), version.c.judge_version)
     )
-    found = [
+    versions = [
         JudgeVersion(row.judge_version, row.rubric, names[row.judge_version].judge_model, row.cells) for row in rows
     ]
-    return sorted(found, key=lambda one: (one.rubric, one.judge_model))
+    return sorted(versions, key=lambda one: (one.rubric, one.judge_model))
 
 
 def repeats(connection: Connection) -> list[int]:

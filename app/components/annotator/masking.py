@@ -49,4 +49,4 @@ def _pattern(names: list[str]) -> re.Pattern[str] | None:
 
 
 def _blocked(pattern: re.Pattern[str] | None, text: str) -> str:
-    return text if pattern is None else pattern.sub(lambda found: BLOCK * len(found[0]), text)
+    return text if pattern is None else pattern.sub(lambda match: BLOCK * len(match[0]), text)

@@ -84,7 +84,7 @@ class _Markdown:
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
-        ends = [(found.start(), found.end()) for found in _LINE_END.finditer(text)]
+        ends = [(match.start(), match.end()) for match in _LINE_END.finditer(text)]
         self.starts = [0, *(end for _, end in ends), len(text)]
         self.ends = [*(start for start, _ in ends), len(text)]
         self.stack: list[Node] = [[]]
@@ -158,9 +158,9 @@ class _Markdown:
             self._skip_prefix()
 
     def _skip_prefix(self) -> None:
-        found = _PREFIX.match(self.text, self.at, self.ends[self.line])
-        if found is not None:
-            self._pass_over(found.end())
+        match = _PREFIX.match(self.text, self.at, self.ends[self.line])
+        if match is not None:
+            self._pass_over(match.end())
 
     def _mark(self, child: Token) -> None:
         if child.nesting == 1:
@@ -185,8 +185,8 @@ class _Markdown:
             self.line += 1
 
     def _closing(self, markup: str, start: int) -> int | None:
-        found = re.compile(rf"(?<!`){re.escape(markup)}(?!`)").search(self.text, start)
-        return None if found is None else found.start()
+        match = re.compile(rf"(?<!`){re.escape(markup)}(?!`)").search(self.text, start)
+        return None if match is None else match.start()
 
     def _find(self, words: str) -> None:
         place = self._place(words)
@@ -291,10 +291,10 @@ def _terminal(text: str) -> list[Node]:
     """Terminal output in its colours, the sequences hidden."""
     node: Node = ["pre"]
     at, style = 0, ""
-    for found in _TERMINAL.finditer(text):
-        node += _styled(at, found.start(), style)
-        style = _style(style, found[1]) if found[1] is not None else style
-        at = found.end()
+    for match in _TERMINAL.finditer(text):
+        node += _styled(at, match.start(), style)
+        style = _style(style, match[1]) if match[1] is not None else style
+        at = match.end()
     node += _styled(at, len(text), style)
     return [node]
 
@@ -324,10 +324,10 @@ def _unescaped(text: str) -> list[Node]:
     """A text in which line breaks were written as `\\n`: they are shown as line breaks."""
     node: Node = ["p"]
     at = 0
-    for found in _ESCAPED.finditer(text):
-        node += _styled(at, found.start(), "")
-        node.append([found.start(), found.end(), "\t" if found[0] == "\\t" else "\n"])
-        at = found.end()
+    for match in _ESCAPED.finditer(text):
+        node += _styled(at, match.start(), "")
+        node.append([match.start(), match.end(), "\t" if match[0] == "\\t" else "\n"])
+        at = match.end()
     return [[*node, *_styled(at, len(text), "")]]
 
 

@@ -159,12 +159,12 @@ def box_figures(values: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for label, part in values.dropna(subset=["value"]).groupby("label", sort=False)["value"]:
-        given = part.to_numpy(dtype="float64")
-        q1, median, q3 = np.quantile(given, (0.25, 0.5, 0.75), method="hazen")
+        numbers = part.to_numpy(dtype="float64")
+        q1, median, q3 = np.quantile(numbers, (0.25, 0.5, 0.75), method="hazen")
         reach = 1.5 * (q3 - q1)
-        is_out = (given < q1 - reach) | (given > q3 + reach)
-        inside = given[~is_out]
-        rows.append((str(label), len(given), inside.min(), q1, median, q3, inside.max(), given[is_out].tolist()))
+        is_out = (numbers < q1 - reach) | (numbers > q3 + reach)
+        inside = numbers[~is_out]
+        rows.append((str(label), len(numbers), inside.min(), q1, median, q3, inside.max(), numbers[is_out].tolist()))
     return pd.DataFrame(rows, columns=list(BOX))
 
 

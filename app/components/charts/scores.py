@@ -204,12 +204,12 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", *unscored)):
         mine = cells[cells["outcome"] == outcome]
-        said = outcome.replace("_", " ")
+        words = outcome.replace("_", " ")
         look = {"color": colors[outcome]} if outcome in colors else _failed_look(outcome)
         figure.add_bar(
-            x=mine["dimension"], y=mine["count"], name=said, marker=look,
+            x=mine["dimension"], y=mine["count"], name=words, marker=look,
             customdata=mine[["dimension", "outcome", "count"]],
-            hovertemplate=said + ", cells: %{y:,}<extra>%{x}</extra>",
+            hovertemplate=words + ", cells: %{y:,}<extra>%{x}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)), legend={"traceorder": "normal"})
     figure.update_xaxes(categoryorder="array", categoryarray=order)

@@ -155,7 +155,7 @@ def make_form() -> None:
     ids = list(chances)
     st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} match these filters. {chances_words(chances)}")
     with st.form("make_queue", border=False):
-        given = fields(Given.of(QueueSettings(name="new", k=2, repeat_share=0.05))._replace(name=""), "queue")
+        settings = fields(Given.of(QueueSettings(name="new", k=2, repeat_share=0.05))._replace(name=""), "queue")
         practice = st.checkbox(
             "Practice",
             False,
@@ -165,9 +165,9 @@ def make_form() -> None:
         )
         if st.form_submit_button("Create queue", type="primary"):
             make_queue(
-                dict.fromkeys(for_practice(ids, given.gold)) if practice else chances,
+                dict.fromkeys(for_practice(ids, settings.gold)) if practice else chances,
                 lambda: QueueSpec(
-                    **given.values(), author=user().name, seed=seed, practice=practice, chosen_by=chosen_by
+                    **settings.values(), author=user().name, seed=seed, practice=practice, chosen_by=chosen_by
                 ),
             )
 
@@ -189,12 +189,12 @@ def for_practice(ids: list[str], gold: str | None) -> list[str]:
     with read_transaction(workspace().engine) as connection:
         live = queue.live_blind(connection)
         known = with_answers(connection, ids, gold=gold, author=user().name)
-    kept = [one for one in known if one not in live]
-    if len(kept) < len(ids):
+    free = [one for one in known if one not in live]
+    if len(free) < len(ids):
         st.info(
-            f"{counted(len(ids) - len(kept), 'trace')} left out: in an open blind queue, or without correct answers."
+            f"{counted(len(ids) - len(free), 'trace')} left out: in an open blind queue, or without correct answers."
         )
-    return kept
+    return free
 
 
 def make_queue(chances: Mapping[str, float | None], spec: Callable[[], QueueSpec]) -> None:
@@ -368,7 +368,7 @@ def practice_results(key: int) -> None:
 def settings_form(row: Any) -> None:
     before = Given.of(queue_changes.settings_of(row))
     with st.form(f"settings-{row.queue_key}", border=False):
-        given = fields(before, f"settings-{row.queue_key}")
+        settings = fields(before, f"settings-{row.queue_key}")
         st.caption(
             "A changed k or overlap also applies to submitted work: the first k submissions of an item count, the "
             "others are stored as extra. Current leases keep their expiry."
@@ -376,7 +376,7 @@ def settings_form(row: Any) -> None:
         if st.form_submit_button("Save", type="primary"):
             done = attempt(
                 lambda connection: queue_changes.change_queue(
-                    connection, row.queue_key, QueueSettings(**given.values()), by=user().name, now=now()
+                    connection, row.queue_key, QueueSettings(**settings.values()), by=user().name, now=now()
                 )
             )
             if done:
@@ -392,18 +392,18 @@ def take_out(row: Any) -> None:
             lambda connection: queue_changes.retire_traces(connection, row.queue_key, chosen, by=user().name, now=now())
         )
         if done:
-            kept = f" {done.value} had work, which stays stored." if done.value else ""
-            say(f"{counted(len(chosen), 'trace')} taken out of {row.name}.{kept}")
+            note = f" {done.value} had work, which stays stored." if done.value else ""
+            say(f"{counted(len(chosen), 'trace')} taken out of {row.name}.{note}")
 
 
 def put_in(row: Any) -> None:
     with st.expander("Put traces in"):
         chosen_by, seed = trace_filter(listings.traces(), "more")
         with read_transaction(workspace().engine) as connection:
-            found = queue.find_traces(connection, chosen_by, seed=seed)
+            selection = queue.find_traces(connection, chosen_by, seed=seed)
             here = set(queue.traces_of(connection, row.queue_key))
-        new = [one for one in found if one not in here]
-        st.caption(f"{counted(len(found), 'trace')} fit, {len(new):,} of them are not in {plain(row.name)}.")
+        new = [one for one in selection if one not in here]
+        st.caption(f"{counted(len(selection), 'trace')} fit, {len(new):,} of them are not in {plain(row.name)}.")
         if st.button(f"Put {counted(len(new), 'trace')} in", key="put_in", disabled=not new):
             done = attempt(
                 lambda connection: queue_changes.add_traces(connection, row.queue_key, new, by=user().name, now=now())

@@ -49,7 +49,7 @@ def page() -> None:
 @with_placeholder(height=760)
 def view_of(filters: Filters, at: Revisions) -> None:
     is_alone = not is_judged()
-    found, first = estimates.inputs(filters), OF_PEOPLE[0] if is_alone else VIEWS[0]
+    inputs, first = estimates.inputs(filters), OF_PEOPLE[0] if is_alone else VIEWS[0]
     st.caption(f"{people_alone(filters) if is_alone else summary(filters)} · {shown_revision(at.shown)}")
     offer_matching(filters)
     blind = listings.blind_to_me()
@@ -69,7 +69,7 @@ def view_of(filters: Filters, at: Revisions) -> None:
     if is_alone and view not in WITHOUT_JUDGES:
         st.info(NO_JUDGE)
     else:
-        DRAW[str(view)](filters, found)
+        DRAW[str(view)](filters, inputs)
 
 
 NO_JUDGE = (

@@ -71,9 +71,9 @@ COVERED = (
 )
 
 
-def errors_found(filters: Filters, found: Inputs) -> None:
-    suite = found.suite  # before the ceiling is asked for, which takes longer
-    reached = None if estimates.pending(filters, "error_ceiling") else found.error_ceiling
+def errors_found(filters: Filters, inputs: Inputs) -> None:
+    suite = inputs.suite  # before the ceiling is asked for, which takes longer
+    reached = None if estimates.pending(filters, "error_ceiling") else inputs.error_ceiling
     headline(coverage(suite, reached), title="Reference errors caught", about=COVERED)
 
 

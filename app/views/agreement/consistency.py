@@ -37,8 +37,8 @@ from tracejury.judging.reports.filters import Filters
 
 
 @with_placeholder(height=700)
-def consistency_view(filters: Filters, found: Inputs) -> None:
-    table = found.consistency
+def consistency_view(filters: Filters, inputs: Inputs) -> None:
+    table = inputs.consistency
     if table.empty or int(table["runs"].max()) < 2:
         st.info(
             "Consistency needs two or more repeats of the same judge on the same traces. Try: start a run with "

@@ -88,8 +88,8 @@ def drill_into_repeats(
     mine = mine[mine["ratings"] > 1].sort_values("sd", ascending=False, kind="stable")
     if between is not None:
         mine = mine[charts.in_bar(mine["sd"], between)]
-    kept = ["unit", "judge_model", "ratings", "failed", "not_applicable", "mean", "low", "high", "sd"]
-    listed(filters, mine[kept].rename(columns={"unit": "trace_id"}), key=key)
+    columns = ["unit", "judge_model", "ratings", "failed", "not_applicable", "mean", "low", "high", "sd"]
+    listed(filters, mine[columns].rename(columns={"unit": "trace_id"}), key=key)
 
 
 RATER_FIGURES: dict[str, str] = {
@@ -156,14 +156,14 @@ def listed(
     row = listing(open_to_me(rows), key=key)
     if row is None:
         return
-    said = {name: None if row.get(name) is None else str(row[name]) for name in LINKED}
+    values = {name: None if row.get(name) is None else str(row[name]) for name in LINKED}
     link = compare_link(
         filters,
         trace=str(row["trace_id"]),
-        judge_model=said["judge_model"],
-        person=said["annotator"],
-        pair=said["error_id"],
-        dimension=said["dimension"],
+        judge_model=values["judge_model"],
+        person=values["annotator"],
+        pair=values["error_id"],
+        dimension=values["dimension"],
         repeat=repeat,
     )
     open_trace(link if person is None else {**link, "person": person}, key=f"{key}-open")

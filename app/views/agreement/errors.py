@@ -54,11 +54,11 @@ from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports.filters import Filters
 
 
-def errors_view(filters: Filters, found: Inputs) -> None:
+def errors_view(filters: Filters, inputs: Inputs) -> None:
     if not counts_of(filters)["error_pairs"]:
         st.info(why_no_errors(filters))
         return
-    errors_found(filters, found)
+    errors_found(filters, inputs)
     paint("errors")
     with st.container(border=True):
         strip_card(filters)
@@ -160,11 +160,11 @@ def grid_card(filters: Filters) -> None:
     height=420,
 )
 def map_card(filters: Filters) -> None:
-    found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
-    rates = with_labels(found.error_rates)
+    inputs, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
+    rates = with_labels(inputs.error_rates)
     rates = split_labels(rates[(rates["impact"] == "all") & (rates["positives"] > 0)])
     undefined = rates[rates["precision"].isna() | rates["recall"].isna()]
-    reached = None if late is not None else between_people(found.error_ceiling, set(rates["dimension"]))
+    reached = None if late is not None else between_people(inputs.error_ceiling, set(rates["dimension"]))
     event = plot(charts.precision_recall(rates, reached), key="chart-map", alt="Precision against recall")
     point = kept_point(event, key="map", of=filters.unpinned(), drawn=late is None)
     if point is not None:
@@ -258,8 +258,10 @@ def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def drill_into_findings(filters: Filters, judge_model: str, dimension: str, split: str) -> None:
     """The findings of a judge, the unmatched ones first."""
-    found = estimate(filters, "findings")
-    mine = found[(found["judge_model"] == judge_model) & (found["dimension"] == dimension) & (found["split"] == split)]
+    findings = estimate(filters, "findings")
+    mine = findings[
+        (findings["judge_model"] == judge_model) & (findings["dimension"] == dimension) & (findings["split"] == split)
+    ]
     mine = findings_said(open_to_me(mine).sort_values("matched", kind="stable").head(MOST_ROWS))
     words = mine[["trace_id", "finding_id", "judge_model", "matched", "verdict", "impact", "description", "cites"]]
     row = listing(

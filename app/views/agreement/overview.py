@@ -46,8 +46,8 @@ from tracejury.judging.reports.estimates import SUITES
 from tracejury.judging.reports.filters import Filters
 
 
-def overview(filters: Filters, found: Inputs) -> None:
-    del found  # each card asks for what it shows
+def overview(filters: Filters, inputs: Inputs) -> None:
+    del inputs  # each card asks for what it shows
     with st.container(key="answer"):
         first_sentence(filters)
     paint("overview")
@@ -66,10 +66,10 @@ def overview(filters: Filters, found: Inputs) -> None:
 @with_placeholder(height=40)
 def first_sentence(filters: Filters) -> None:
     """What judges catch beside people, before any chart; drawn again once people's part is there."""
-    found = estimates.inputs(filters)
-    suite = found.suite  # before the ceiling is asked for, which takes longer
+    inputs = estimates.inputs(filters)
+    suite = inputs.suite  # before the ceiling is asked for, which takes longer
     late = estimates.pending(filters, "error_ceiling")
-    for sentence in answer(suite, None if late is not None else found.error_ceiling):
+    for sentence in answer(suite, None if late is not None else inputs.error_ceiling):
         st.markdown(f"**{plain(sentence)}**", help=ANSWER)
     if late is not None:
         watch(late, name="late-answer")
@@ -153,7 +153,7 @@ RANK_COLUMNS: dict[str, ColumnConfig] = {
     height=520,
 )
 def forest_card(filters: Filters) -> None:
-    found = estimates.inputs(filters)
+    inputs = estimates.inputs(filters)
     counts = counts_of(filters)
     kinds = {"scores": counts["score_pairs"], "runs": len(estimate(filters, "repeated"))}
     offered = [figure for figure in FIGURES if kinds.get(figure.kind, counts["error_pairs"])]
@@ -175,7 +175,7 @@ def forest_card(filters: Filters) -> None:
     metric = figure.name.partition(".")[2]
     st.caption(definition(metric))
     late = estimates.pending(filters, "error_ceiling") if figure.kind in {"caught", "localized"} else None
-    rows = figure_rows(found, figure, beside_people=late is None)
+    rows = figure_rows(inputs, figure, beside_people=late is None)
     rows = best_first(rows, figure.metric.best)
     drawn = charts.forest(rows, title=figure.title, metric=figure.metric)
     event = plot(drawn, key="chart-forest", alt=figure.title)
@@ -201,9 +201,9 @@ def best_first(rows: pd.DataFrame, best: Best) -> pd.DataFrame:
     height=520,
 )
 def impact_card(filters: Filters) -> None:
-    found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
-    coverage = split_labels(with_labels(found.coverage))
-    suite = split_labels(found.suite.assign(label=found.suite["judge_model"], dimension=SUITES))
+    inputs, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
+    coverage = split_labels(with_labels(inputs.coverage))
+    suite = split_labels(inputs.suite.assign(label=inputs.suite["judge_model"], dimension=SUITES))
     panels = st.segmented_control(
         "Panels", ["whole suites", "each judge"], default="whole suites", required=True, key="panels",
         label_visibility="collapsed", bind="query-params",
@@ -212,7 +212,7 @@ def impact_card(filters: Filters) -> None:
     if shown.empty or not int(shown["n"].sum()):
         st.caption(why_no_errors(filters))
         return
-    shown = beside_people(shown, None if late is not None else found.error_ceiling)
+    shown = beside_people(shown, None if late is not None else inputs.error_ceiling)
     event = plot(charts.impact_bars(shown), key="chart-impact", alt="Coverage by impact")
     point = kept_point(event, key="impact", of=(filters.unpinned(), panels), drawn=late is None)
     if point is not None:
@@ -243,12 +243,12 @@ def _with_errors(coverage: pd.DataFrame) -> list[str]:
 
 @card("table", "Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE, height=420)
 def table_card(filters: Filters) -> None:
-    found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
-    long = every_figure(found, beside_people=late is None)
+    inputs, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
+    long = every_figure(inputs, beside_people=late is None)
     if long.empty:
         st.caption("These filters have no errors and no scores.")
         return
-    counts = found.error_rates[found.error_rates["impact"] == "all"].drop_duplicates(
+    counts = inputs.error_rates[inputs.error_rates["impact"] == "all"].drop_duplicates(
         ["judge_model", "dimension", "split"]
     )
     shown, few = wide_table(

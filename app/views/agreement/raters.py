@@ -41,20 +41,20 @@ CEILING_FIGURES = {"pair_alpha" if name == "alpha" else name: title for name, ti
 """As `long_ceiling` names them: those of a judge and its human."""
 
 
-def raters_view(filters: Filters, found: Inputs) -> None:
+def raters_view(filters: Filters, inputs: Inputs) -> None:
     if estimate(filters, "rated")["rater"].nunique() < 2:
         st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
     else:
-        people = found.human_ceiling.rename(columns={"exact": "value", "exact_low": "low", "exact_high": "high"})
+        people = inputs.human_ceiling.rename(columns={"exact": "value", "exact_low": "low", "exact_high": "high"})
         people = split_labels(people.assign(label=people["dimension"]))
         headline(people, title="Exact accuracy between people", about=definition("exact"))
         paint("raters")
         with st.container(border=True):
             raters_card(filters)
         with st.container(border=True):
-            ceiling_card(filters, found)
+            ceiling_card(filters, inputs)
     with st.container(border=True):
-        error_ceiling_card(filters, found)
+        error_ceiling_card(filters, inputs)
     if filters.reference == majority.MAJORITY:
         with st.container(border=True):
             majority_card(filters)
@@ -107,8 +107,8 @@ def raters_card(filters: Filters) -> None:
     "The judge's metrics between people, on traces that two or more people scored.",
     height=320,
 )
-def ceiling_card(filters: Filters, found: Inputs) -> None:
-    table = found.human_ceiling
+def ceiling_card(filters: Filters, inputs: Inputs) -> None:
+    table = inputs.human_ceiling
     table = table[table["n"] > 0]
     if table.empty:
         st.caption("No trace was scored by two people, so there is no human ceiling yet. Try: a queue with overlap.")
@@ -140,8 +140,8 @@ def ceiling_card(filters: Filters, found: Inputs) -> None:
     "One person's errors against another person in the judge's place: same matcher, blind labels, all pairs of people.",
     height=320,
 )
-def error_ceiling_card(filters: Filters, found: Inputs) -> None:
-    table = found.error_ceiling[found.error_ceiling["impact"] == "all"]
+def error_ceiling_card(filters: Filters, inputs: Inputs) -> None:
+    table = inputs.error_ceiling[inputs.error_ceiling["impact"] == "all"]
     table = table[table.groupby(["dimension", "split", "kind"])["n"].transform("max") > 0]  # undefined ones say why
     if table.empty:
         st.caption("No trace with an error was submitted by two people, so there is no ceiling yet.")
@@ -172,10 +172,10 @@ def error_ceiling_card(filters: Filters, found: Inputs) -> None:
 @with_placeholder(height=200)
 def deciders_card(filters: Filters, *, decided: str) -> None:
     """People who decided the same things, about which `DECIDERS` says its words."""
-    title, about, nobody, given = DECIDERS[decided]
+    title, about, nobody, counts = DECIDERS[decided]
     layout.title(title, about)
-    found = estimates.inputs(filters)
-    table: pd.DataFrame = getattr(found, decided)
+    inputs = estimates.inputs(filters)
+    table: pd.DataFrame = getattr(inputs, decided)
     if table.empty:
         st.caption(nobody)
         return
@@ -186,7 +186,7 @@ def deciders_card(filters: Filters, *, decided: str) -> None:
         st.caption("Select a row to list the decisions of both.")
         return
     first, second = map(str, table.iloc[row, :2])
-    both = decided_by_both(found.frame(given), first, second)
+    both = decided_by_both(inputs.frame(counts), first, second)
     chosen = listing(open_to_me(both), key=f"behind-{decided}")
     if chosen is not None:
         open_trace(decided_link(filters, chosen), key=f"{decided}-open")

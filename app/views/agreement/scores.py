@@ -34,7 +34,7 @@ from tracejury.judging.reports.estimates import each_once
 from tracejury.judging.reports.filters import Filters
 
 
-def scores_view(filters: Filters, found: Inputs) -> None:
+def scores_view(filters: Filters, inputs: Inputs) -> None:
     if not counts_of(filters)["score_pairs"]:
         st.info(
             f"{plain(str(estimates.reference(filters)))} gave no score of a dimension that a judge also scored. Try: "
@@ -43,7 +43,7 @@ def scores_view(filters: Filters, found: Inputs) -> None:
             * (filters.split is not None)
         )
         return
-    exact = with_labels(found.figures_of_scores)
+    exact = with_labels(inputs.figures_of_scores)
     headline(split_labels(exact[exact["metric"] == "exact"]), title="Exact accuracy", about=definition("exact"))
     paint("scores")
     with st.container(border=True):
@@ -67,8 +67,8 @@ def confusion_card(filters: Filters) -> None:
     table = with_labels(estimate(filters, "table.score_confusion"))
     labels = list(dict.fromkeys(table["label"]))
     label = st.selectbox("Judge", ["all judges", *labels], key="confusion_judge", width=240)
-    kept = each_once(table) if label == "all judges" else table[table["label"] == label]
-    summed = kept.groupby(["reference_score", "judge_score"])["count"].sum().reset_index()
+    rows = each_once(table) if label == "all judges" else table[table["label"] == label]
+    summed = rows.groupby(["reference_score", "judge_score"])["count"].sum().reset_index()
     of = summed.groupby("reference_score")["count"].transform("sum")
     summed = summed.assign(share=(summed["count"] / of.where(of > 0)).astype("float64"))
     left, right = st.columns(2)
@@ -90,7 +90,7 @@ def confusion_card(filters: Filters) -> None:
         if point is not None:
             reference_score, judge_score = (str(score).replace("–", ",") for score in point[:2])
             drill_into_scores(
-                filters, reference_score=reference_score, judge_score=judge_score, of=kept["label"], key=key
+                filters, reference_score=reference_score, judge_score=judge_score, of=rows["label"], key=key
             )
 
 

@@ -22,8 +22,8 @@ from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.workload import COUNTS
 
 
-def team_view(filters: Filters, found: Inputs) -> None:
-    del found
+def team_view(filters: Filters, inputs: Inputs) -> None:
+    del inputs
     with st.container(border=True):
         team_card(filters)
     with st.container(border=True):

@@ -23,7 +23,7 @@ from tracejury.judging.reports.estimates import SUITES
 from tracejury.judging.reports.filters import Filters
 
 
-def versus_view(filters: Filters, found: Inputs) -> None:
+def versus_view(filters: Filters, inputs: Inputs) -> None:
     judge_models = [str(name) for name in estimate(filters, "compared")["judge_model"]]
     sides = options.arms(judge_models, estimates.reference(filters))
     if len(sides) < 2:

@@ -23,8 +23,8 @@ class OpenTool:
         name = self.draft.tool_name or ""
         by_name = [call for call in self.calls if call[1].tool_name == name]
         by_function = [call for call in self.calls if call[1].function == name.rsplit("__", 1)[-1]]
-        found = by_name or by_function
-        return found[-1] if found else None
+        same_call = by_name or by_function
+        return same_call[-1] if same_call else None
 
 
 class EventLog:
@@ -77,8 +77,8 @@ def merge_call(tool: SpanDraft, row: SpanDraft, event: Event) -> None:
 
 def arguments_of(tool: SpanDraft) -> dict[str, Json]:
     """The arguments of a tool call when they are a JSON object, else none."""
-    found = inner_json(tool.tool_arguments or "")
-    return found if isinstance(found, dict) else {}
+    arguments = inner_json(tool.tool_arguments or "")
+    return arguments if isinstance(arguments, dict) else {}
 
 
 def _logged_event(entry: Entry) -> Event:
@@ -109,20 +109,20 @@ def _logged_event(entry: Entry) -> Event:
 
 
 def _beyond(entry: Entry, logged: Event, completed: Event) -> dict[str, Json]:
-    found = _content(entry, logged)
+    content = _content(entry, logged)
     if dict(logged.args) != dict(completed.args):
-        found["logged_args"] = dict(logged.args)
+        content["logged_args"] = dict(logged.args)
     if logged.return_value != completed.return_value:
-        found["logged_output"] = logged.raw["output"]
+        content["logged_output"] = logged.raw["output"]
     if logged.event_type != completed.event_type:
-        found["logged_event_type"] = logged.event_type
+        content["logged_event_type"] = logged.event_type
     if logged.exception != completed.exception:
-        found["logged_exception"] = logged.exception
+        content["logged_exception"] = logged.exception
     if logged.stack_trace != completed.stack_trace:
-        found["logged_stack_trace"] = logged.stack_trace
+        content["logged_stack_trace"] = logged.stack_trace
     if completed.event_id != entry.id:
-        found["completed_event_id"] = completed.event_id
-    return found
+        content["completed_event_id"] = completed.event_id
+    return content
 
 
 def _content(entry: Entry, logged: Event) -> dict[str, Json]:

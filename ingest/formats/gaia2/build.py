@@ -109,10 +109,10 @@ def _rows(run: Run, export: Export) -> Rows:
 
 def _evidence(run: Run) -> Sequence[Evidence]:
     """The more telling first."""
-    found = list(run.evidence)
+    evidence = list(run.evidence)
     if run.lite is not None:
-        found.append(run.lite.evidence)
-    return [*found, *(export_evidence(export) for export in (run.hf, run.gui) if export is not None)]
+        evidence.append(run.lite.evidence)
+    return [*evidence, *(export_evidence(export) for export in (run.hf, run.gui) if export is not None)]
 
 
 def export_evidence(export: Export) -> Evidence:
@@ -135,7 +135,7 @@ def _attributes(run: Run, export: Export, rows: Rows, capability: str | None) ->
     """All of the files that is no row and no expected event, by the source's names."""
     covered = {"world_logs", "events", "completed_events"}
     plan: list[Json] = [kept(dict(event.raw)) for event in export.planned if not event.is_oracle]
-    rest: list[Json] = [{"message": place, "rest": [*found]} for place, found in rows.message_rest.items()]
+    rest: list[Json] = [{"message": place, "rest": [*extra]} for place, extra in rows.message_rest.items()]
     return without_empty(
         {
             "capability": capability,
@@ -163,5 +163,5 @@ def _other_metadata(run: Run) -> Json:
     """The metadata of the hf file where the gui file's, which the rows come from, differs."""
     if run.gui is None or run.hf is None:
         return None
-    found = run.hf.raw.get("metadata")
-    return None if found == run.gui.raw.get("metadata") else found
+    metadata = run.hf.raw.get("metadata")
+    return None if metadata == run.gui.raw.get("metadata") else metadata

@@ -50,18 +50,18 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
             runs.setdefault((_folder(str(path.parent)), path.name), []).append(name)
         elif _folder(name) in outputs and path.name not in {STATISTICS, ROW_FILE, AROUND}:
             runs.setdefault((_folder(name), path.name), []).append(name)
-    found = [
+    entries = [
         (*files, *([outputs[folder]] if folder in outputs else _lone_row(folder, runs, names)))
         for (folder, _), files in runs.items()
     ]
-    found.extend(_benchmark(folder, output, runs, names) for folder, output in outputs.items())
-    found.extend(_above(name, outputs) for name in names if base_name(name) == STATISTICS)
+    entries.extend(_benchmark(folder, output, runs, names) for folder, output in outputs.items())
+    entries.extend(_above(name, outputs) for name in names if base_name(name) == STATISTICS)
     folders: dict[str, list[str]] = {}
     for name in names:
         if base_name(name) in FILES:
             folders.setdefault(_folder(name), []).append(name)
-    found.extend(tuple(sorted(files, key=lambda name: FILES.index(base_name(name)))) for files in folders.values())
-    return [files for files in found if len(files) > 1 or (files and base_name(files[0]) == OUTPUT)]
+    entries.extend(tuple(sorted(files, key=lambda name: FILES.index(base_name(name)))) for files in folders.values())
+    return [files for files in entries if len(files) > 1 or (files and base_name(files[0]) == OUTPUT)]
 
 
 def _benchmark(
@@ -69,11 +69,11 @@ def _benchmark(
 ) -> tuple[str, ...]:
     """An `output.jsonl` with the statistics beside or above it, and one run that says what they all share."""
     statistics = [name for name in names if base_name(name) == STATISTICS and _is_above(_folder(name), folder)]
-    kept = [name for name in names if base_name(name) == AROUND and _folder(name) == folder]
+    own = [name for name in names if base_name(name) == AROUND and _folder(name) == folder]
     nearest = max(statistics, key=len, default=None)
     files = [name for (where, _), group in runs.items() if where == folder for name in group]
     first = sorted(files, key=lambda name: (base_name(_folder(name)) == "lite", name))[:1]
-    return (output, *kept, *([] if nearest is None else [nearest]), *first)
+    return (output, *own, *([] if nearest is None else [nearest]), *first)
 
 
 def _above(statistics: str, outputs: Mapping[str, str]) -> tuple[str, ...]:
@@ -160,9 +160,9 @@ def complete(stored: Source, new: Source) -> Trace | None:
         return None
     file = max((stored.file, new.file), key=_tells)
     source = Source(file=file, data=packed([together[form] for form in sorted(together, key=_ORDER.index)]))
-    found = list(read_bundle(unpacked(source)))
-    traces = [one for one in found if not isinstance(one, Rejected)]
-    if len(traces) != 1 or len(found) != 1:
+    items = list(read_bundle(unpacked(source)))
+    traces = [one for one in items if not isinstance(one, Rejected)]
+    if len(traces) != 1 or len(items) != 1:
         raise IngestError("the files do not read together as one run", remedy="ingest them into another workspace")
     return replace(traces[0], source=source)
 

@@ -109,7 +109,7 @@ def _trace(folder: Folder, source: Source, trace_id: str) -> Trace:
     rows.finish(None)
     result = _outcome(folder.result)
     rows.root.status, rows.root.status_message = status_of(result), result.exception_message
-    said = text(folder.result.get("agent_response"))
+    answer = text(folder.result.get("agent_response"))
     shown = {"success", "failure_reasons", "error", "agent_response"}
     trace = assemble(
         rows.drafts,
@@ -121,7 +121,7 @@ def _trace(folder: Folder, source: Source, trace_id: str) -> Trace:
             {
                 "form": "cli",
                 "result": {key: kept(item) for key, item in folder.result.items() if key not in shown},
-                "agent_response": said if said != rows.final_answer else None,
+                "agent_response": answer if answer != rows.final_answer else None,
             }
         ),
         logs=[LogRecord(span_id=None, body=kept(judgment), holds_gold=True) for judgment in folder.judgments],
@@ -129,7 +129,7 @@ def _trace(folder: Folder, source: Source, trace_id: str) -> Trace:
         outcome=result,
         warnings=warnings,
     )
-    return replace(trace, goal=rows.goal, final_answer=rows.final_answer or said)
+    return replace(trace, goal=rows.goal, final_answer=rows.final_answer or answer)
 
 
 def _replay(folder: Folder, rows: Rows) -> list[str]:
@@ -238,10 +238,10 @@ def _messages(item: Json, rows: Rows) -> Iterator[int]:
     turn = read_turn(item)
     if turn is None:
         yield rows.messages.add(None, text(item))
-    for found in turn or ():
-        place = rows.messages.place(found.message)
-        if found.rest is not None:
-            rows.note_message(place, {"rest": found.rest})
+    for message in turn or ():
+        place = rows.messages.place(message.message)
+        if message.rest is not None:
+            rows.note_message(place, {"rest": message.rest})
         yield place
 
 
@@ -271,17 +271,17 @@ def _answer(draft: SpanDraft, answer: Mapping[str, Json], response: Json, rows: 
 
 def _expected(judgments: Sequence[Mapping[str, Json]]) -> list[ExpectedEvent]:
     """The oracle events that the judge compared; here it says itself which it matched."""
-    found: dict[str, ExpectedEvent] = {}
+    events: dict[str, ExpectedEvent] = {}
     for judgment in judgments:
         matched = {text(item) for item in mapping(judgment.get("id_mapping")).values()}
-        said = {text(mapping(d).get("oracle_id")): mapping(d).get("matched") for d in _details(judgment)}
+        matched_by_id = {text(mapping(d).get("oracle_id")): mapping(d).get("matched") for d in _details(judgment)}
         for raw in sequence(judgment.get("oracle_events")):
             event = mapping(raw)
-            event_id = text(event.get("id")) or f"oracle-{len(found)}"
+            event_id = text(event.get("id")) or f"oracle-{len(events)}"
             app, _, function = (text(event.get("tool")) or "").rpartition("__")
-            verdict = said.get(event_id)
+            verdict = matched_by_id.get(event_id)
             known = verdict if isinstance(verdict, bool) else None
-            found[event_id] = ExpectedEvent(
+            events[event_id] = ExpectedEvent(
                 event_id=event_id,
                 app=app or None,
                 function=function or None,
@@ -293,7 +293,7 @@ def _expected(judgments: Sequence[Mapping[str, Json]]) -> list[ExpectedEvent]:
                 turn=whole(judgment.get("turn")),
                 matched=True if event_id in matched else known,
             )
-    return list(found.values())
+    return list(events.values())
 
 
 def _details(judgment: Mapping[str, Json]) -> list[Json]:

@@ -37,9 +37,9 @@ def completed_draft(event: Event, *, agent: str | None, matched: frozenset[str],
 
 def note_asked(event: Event, rows: Rows) -> bool:
     """Whether the event is the user's (tutorials call a message of the user ENV); what was asked is noted."""
-    said = event.args.get("content")
-    if event.is_message_to_agent and isinstance(said, str):
-        rows.asked.append(said)
+    content = event.args.get("content")
+    if event.is_message_to_agent and isinstance(content, str):
+        rows.asked.append(content)
     return event.event_type == "USER" or event.is_message_to_agent
 
 

@@ -53,17 +53,17 @@ class Event:
     @property
     def rest(self) -> dict[str, Json]:
         """What the source says of the event beside these fields."""
-        found = {key: value for key, value in self.raw.items() if key not in _EVENT_KEYS}
+        others = {key: value for key, value in self.raw.items() if key not in _EVENT_KEYS}
         for part, known in (("action", _ACTION_KEYS), ("metadata", _METADATA_KEYS)):
             inner = self.raw.get(part)
             if isinstance(inner, dict):
-                found |= {f"{part}.{key}": value for key, value in inner.items() if key not in known}
+                others |= {f"{part}.{key}": value for key, value in inner.items() if key not in known}
             elif inner is not None:
-                found[part] = inner
+                others[part] = inner
         written = mapping(self.raw.get("action")).get("args")
         if not _is_plain(written):
-            found["action.args"] = written
-        return found
+            others["action.args"] = written
+        return others
 
     @property
     def is_oracle(self) -> bool:

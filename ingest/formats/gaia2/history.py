@@ -64,70 +64,70 @@ class HistoryLog(WorldLog):
     def _history(self, key: str, start: int, end: int) -> None:
         history = self.lite.histories[key]
         for position in range(start, end):
-            said = history[position]
+            message = history[position]
             following = history[position + 1] if position + 1 < end else None
             before = history[position - 1] if position > start else None
-            if key == self.main_key and not self._is_automatic(key, said, following):
-                self._feed_events(said, after=None if before is None else before.second, before=said.second)
-            self._say(key, position, said, following, before)
+            if key == self.main_key and not self._is_automatic(key, message, following):
+                self._feed_events(message, after=None if before is None else before.second, before=message.second)
+            self._say(key, position, message, following, before)
 
     def _say(
         self,
         key: str,
         position: int,
-        said: ParsedMessage,
+        message: ParsedMessage,
         following: ParsedMessage | None,
         before: ParsedMessage | None,
     ) -> None:
-        if said.rest:
-            self.rows.note_message(self._table(said), dict(said.rest))
-        self._table(said)
-        if said.kind == "llm_output":
-            self._answer(key, position, said, following)
-        elif said.kind == "error":
-            if said.error == _FORMAT_RETRY and following is not None and following.kind == "llm_output":
-                self._ask(key, position, said)
-            self._put(key, position, said, "error", error_fields(said.body))
-        elif self._is_automatic(key, said, following):
-            self._put(key, position, said, "tool_call", {"tool_name": _MESSAGE_TO_USER})
+        if message.rest:
+            self.rows.note_message(self._table(message), dict(message.rest))
+        self._table(message)
+        if message.kind == "llm_output":
+            self._answer(key, position, message, following)
+        elif message.kind == "error":
+            if message.error == _FORMAT_RETRY and following is not None and following.kind == "llm_output":
+                self._ask(key, position, message)
+            self._put(key, position, message, "error", error_fields(message.body))
+        elif self._is_automatic(key, message, following):
+            self._put(key, position, message, "tool_call", {"tool_name": _MESSAGE_TO_USER})
             self._latest[_bare(key)].tool_is_automatic()
             if key == self.main_key:
-                self._feed_events(said, after=None if before is None else before.second, before=said.second)
-            self._put(key, position, said, "observation", {"content": said.body})
+                self._feed_events(message, after=None if before is None else before.second, before=message.second)
+            self._put(key, position, message, "observation", {"content": message.body})
         else:
-            self._put(key, position, said, said.kind, {"content": said.body})
+            self._put(key, position, message, message.kind, {"content": message.body})
 
-    def _answer(self, key: str, position: int, said: ParsedMessage, following: ParsedMessage | None) -> None:
-        self._ask(key, position, said)
+    def _answer(self, key: str, position: int, message: ParsedMessage, following: ParsedMessage | None) -> None:
+        self._ask(key, position, message)
         call = self._calls.get(key, 0)
         self._calls[key] = call + 1
-        self._put(key, position, said, "llm_output", {"content": said.body, **usage_of(self.lite, key, call)})
-        asked = action_of(said.body)
+        self._put(key, position, message, "llm_output", {"content": message.body, **usage_of(self.lite, key, call)})
+        asked = action_of(message.body)
         if asked is None or (following is not None and following.error in _NO_CALL):
             return
         arguments = inner_json(asked[1])
         shown = asked[1] if arguments is None else arguments
-        self._put(key, position, said, "tool_call", {"tool_name": asked[0], "tool_arguments": shown})
+        self._put(key, position, message, "tool_call", {"tool_name": asked[0], "tool_arguments": shown})
         if asked[0].endswith("__expert_agent"):
             self._sub_agent(mapping(arguments), following)
         elif key != self.main_key:
             self._feed_call(asked[0], self.lite.histories[key][position + 1 :])
 
-    def _ask(self, key: str, position: int, said: ParsedMessage) -> None:
+    def _ask(self, key: str, position: int, message: ParsedMessage) -> None:
         """The call of the model begins: it was sent all of the history so far."""
         agent = self._latest.get(_bare(key))
         if agent is not None and agent.llm is not None:
             return
         sent: list[Json] = [{"role": s.role, "content": s.content} for s in self.lite.histories[key][:position]]
-        self._put(key, position, said, "llm_input", {"content": sent})
+        self._put(key, position, message, "llm_input", {"content": sent})
         if (row := self._latest[_bare(key)].llm) is not None:
             row.start_time = None  # when the call began is not recorded
 
-    def _put(self, key: str, position: int, said: ParsedMessage, kind: str, fields: dict[str, Json]) -> None:
+    def _put(self, key: str, position: int, message: ParsedMessage, kind: str, fields: dict[str, Json]) -> None:
         span_id = self._id(key, position) + ("-call" if kind == "tool_call" else "")
         entry = Entry(
             position,
-            {"log_type": kind, "id": span_id, "agent_id": _bare(key), "timestamp": said.seconds, **fields},
+            {"log_type": kind, "id": span_id, "agent_id": _bare(key), "timestamp": message.seconds, **fields},
         )
         entry.warnings = [] if entry.time is not None else [f"no_timestamp: {key}[{position}] has no usable time"]
         self.feed(entry)
@@ -135,16 +135,16 @@ class HistoryLog(WorldLog):
     def _id(self, key: str, position: int) -> str:
         return f"{_bare(key)}-{position}"
 
-    def _table(self, said: ParsedMessage) -> int:
-        content = said.body if said.kind == "llm_output" else said.content
-        return self.rows.messages.add(said.role, content)
+    def _table(self, message: ParsedMessage) -> int:
+        content = message.body if message.kind == "llm_output" else message.content
+        return self.rows.messages.add(message.role, content)
 
-    def _is_automatic(self, key: str, said: ParsedMessage, following: ParsedMessage | None) -> bool:
+    def _is_automatic(self, key: str, message: ParsedMessage, following: ParsedMessage | None) -> bool:
         """At the last iteration ARE writes to the user itself: an observation that no answer asked for."""
         agent = self._latest.get(_bare(key))
         waiting = agent is not None and agent.tool is not None
         at_last = following is not None and following.error == _MAX_ITERATIONS
-        return said.kind == "observation" and at_last and not waiting
+        return message.kind == "observation" and at_last and not waiting
 
     # Sub-agents
 
@@ -153,16 +153,16 @@ class HistoryLog(WorldLog):
         self._answered_at = None if answered is None else answered.second
         task = word(arguments.get("task"))
         for run in self._runs:
-            given = self.lite.histories[run.agent][run.start : run.end]
-            if not run.used and task and any(said.kind == "task" and task in said.body for said in given):
+            messages = self.lite.histories[run.agent][run.start : run.end]
+            if not run.used and task and any(message.kind == "task" and task in message.body for message in messages):
                 run.used = True
                 self._history(run.agent, run.start, run.end)
                 return
 
     def _detach(self, run: Visit) -> None:
-        said = self.lite.histories[run.agent][run.start]
+        message = self.lite.histories[run.agent][run.start]
         name = self._name(_bare(run.agent), "sub-agent")
-        entry = Entry(0, {"agent_id": _bare(run.agent), "timestamp": said.seconds})
+        entry = Entry(0, {"agent_id": _bare(run.agent), "timestamp": message.seconds})
         clock: Clock = "sim"
         if self.main is not None:
             clock = self._clock_below(entry, self.main.draft)
@@ -175,13 +175,13 @@ class HistoryLog(WorldLog):
 
     # Events of the hf file
 
-    def _feed_events(self, said: ParsedMessage | None, *, after: float | None, before: float | None) -> None:
+    def _feed_events(self, message: ParsedMessage | None, *, after: float | None, before: float | None) -> None:
         """What happened on the simulated clock until this message of the main agent (None: all that is left).
 
         App calls of the agent must also have happened after the message before, which asked for them.
         """
         due = [event for event in self._coming if _until(event, before)]
-        answers = said is not None and said.kind in {"observation", "error"} and bool(self.tools)
+        answers = message is not None and message.kind in {"observation", "error"} and bool(self.tools)
         # The call of an expert agent is logged when it returns, after all that its agent did.
         for event in sorted(due, key=lambda e: e.function == "expert_agent"):
             if event.event_type != "AGENT" or (answers and _since(event, after)):
@@ -196,7 +196,7 @@ class HistoryLog(WorldLog):
         places = [place for place, event in enumerate(coming) if event.tool_name == tool_name]
         if not places:
             return
-        asked = {action[0] for said in later if said.kind == "llm_output" and (action := action_of(said.body))}
+        asked = {action[0] for message in later if message.kind == "llm_output" and (action := action_of(message.body))}
         for event in coming[places[0] + 1 :]:
             if event.function == "expert_agent" or event.tool_name in asked | {tool_name}:
                 break
@@ -259,7 +259,7 @@ class HistoryLog(WorldLog):
 
 def _runs(key: str, history: tuple[ParsedMessage, ...]) -> Iterator[Visit]:
     """A sub-agent begins anew with each system prompt, or with each task where there is none."""
-    kinds = [said.kind for said in history]
+    kinds = [message.kind for message in history]
     mark = "system_prompt" if "system_prompt" in kinds else "task"
     starts = [position for position, kind in enumerate(kinds) if kind == mark] or [0]
     starts[0] = 0

@@ -52,8 +52,8 @@ class ParsedMessage:
     @property
     def error(self) -> str:
         """The class of the error, for messages that tell of one."""
-        found = _ERROR.fullmatch(self.body)
-        return found["error"] if found else ""
+        match = _ERROR.fullmatch(self.body)
+        return match["error"] if match else ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,8 +124,8 @@ def usage_of(lite: Lite, agent: str, call: int) -> dict[str, Json]:
 
 def error_fields(body: str) -> dict[str, Json]:
     """An error message taken apart as the agent's log has it."""
-    found = _ERROR.fullmatch(body)
-    return {"error": "error", "exception": body} if found is None else dict(found.groupdict())
+    match = _ERROR.fullmatch(body)
+    return {"error": "error", "exception": body} if match is None else dict(match.groupdict())
 
 
 def action_of(output: str) -> tuple[str, str] | None:
@@ -135,12 +135,12 @@ def action_of(output: str) -> tuple[str, str] | None:
     it stands, and only if that fails as ARE does.
     """
     blob = _blob(output)
-    found = inner_json(blob) or _as_are_parses(blob)
-    if not isinstance(found, dict) or found.get("action") is None:
+    action = inner_json(blob) or _as_are_parses(blob)
+    if not isinstance(action, dict) or action.get("action") is None:
         name = re.search(r'"action"\s*:\s*"([^"\\]{1,200})"', blob)
         return (name.group(1), blob) if name else None
-    arguments = found.get("action_input")
-    return text(found["action"]) or "tool", text({} if arguments in (None, "") else arguments) or ""
+    arguments = action.get("action_input")
+    return text(action["action"]) or "tool", text({} if arguments in (None, "") else arguments) or ""
 
 
 def _blob(output: str) -> str:
@@ -151,10 +151,10 @@ def _blob(output: str) -> str:
 def _as_are_parses(blob: str) -> Json:
     rewritten = re.sub(r'"""(.*?)"""', r"'\1'", blob.replace('\\"', "'"), flags=re.DOTALL)
     try:
-        found: Json = json.loads(rewritten, strict=False)
+        value: Json = json.loads(rewritten, strict=False)
     except (ValueError, RecursionError):
         return None
-    return found
+    return value
 
 
 def _history(items: Json, place: str) -> tuple[ParsedMessage, ...]:
@@ -185,6 +185,6 @@ def unwrapped(role: str | None, content: str) -> tuple[str, str]:
         return ("system_prompt" if role == "system" else "llm_output"), content.removesuffix("\n")
     bare = content.partition(_RETRY_HINT)[0] if "] ERROR:\n" in content[:60] else content
     for kind, pattern in _WRAPPERS:
-        if found := pattern.fullmatch(bare):
-            return kind, found.group(1)
+        if match := pattern.fullmatch(bare):
+            return kind, match.group(1)
     return ("observation" if role == "tool-response" else "message"), content

@@ -89,11 +89,11 @@ def turn_of_events(planned: tuple[Event, ...]) -> dict[str, int]:
 
 
 def _turn(event: Event, by_id: Mapping[str, Event], turns: Mapping[str, int]) -> int:
-    found = [0]
+    earlier = [0]
     for dependency in event.depends_on:
         if condition := _CONDITION.match(dependency):
-            found.append(int(condition.group(1)))
+            earlier.append(int(condition.group(1)))
         elif dependency in by_id:
             ends_turn = by_id[dependency].is_oracle and by_id[dependency].is_message_to_user
-            found.append(turns.get(dependency, 0) + ends_turn)
-    return max(found)
+            earlier.append(turns.get(dependency, 0) + ends_turn)
+    return max(earlier)

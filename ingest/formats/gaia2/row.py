@@ -81,9 +81,9 @@ def row_attributes(row: Mapping[str, Json]) -> dict[str, Json]:
     config = inner_json(text(row.get("run_config")) or "")
     if config is not None:
         rest["run_config"] = config
-    found = without_empty({"row": without_empty(rest), "are_score": row.get("score")})
+    attributes = without_empty({"row": without_empty(rest), "are_score": row.get("score")})
     capability = word(row.get("config"))
-    return found | ({"capability": capability.lower()} if capability else {})
+    return attributes | ({"capability": capability.lower()} if capability else {})
 
 
 def _placed(error: IngestError, place: str) -> IngestError:

@@ -144,9 +144,9 @@ def event_draft(event: Event, span_id: str) -> SpanDraft:
     time = from_seconds(event.event_time)
     attributes = event_attributes(event)
     shown = json_text(dict(event.args)) if event.args else None
-    if event.is_message_to_agent and isinstance(said := event.args.get("content"), str):
+    if event.is_message_to_agent and isinstance(content := event.args.get("content"), str):
         rest = {name: value for name, value in event.args.items() if name != "content"}
-        shown, attributes = said, attributes | without_empty({"full_args": without_empty(rest)})
+        shown, attributes = content, attributes | without_empty({"full_args": without_empty(rest)})
     agent = "user" if event.is_message_to_agent else _AGENT_OF_EVENT.get(event.event_type or "", "environment")
     return SpanDraft(
         span_id=span_id,

@@ -79,8 +79,8 @@ def argument(value: Json, value_type: Json) -> Json:
     if value_type == "NoneType":
         return None
     if value_type in ("list", "dict", "tuple", "set"):
-        found = inner_json(value)
-        return found if found is not None else _literal(value)
+        parsed = inner_json(value)
+        return parsed if parsed is not None else _literal(value)
     return _literal(value) if value_type in ("int", "float", "bool") else value
 
 
@@ -88,24 +88,24 @@ def _literal(source: str) -> Json:
     if len(source) > _LONGEST_LITERAL:
         return source
     try:
-        found = ast.literal_eval(source)
+        value = ast.literal_eval(source)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return source
-    return _as_json(found, source)
+    return _as_json(value, source)
 
 
-def _as_json(found: object, source: str) -> Json:
+def _as_json(items: object, source: str) -> Json:
     """What `literal_eval` gave, when JSON can hold it; else the text it was read from."""
-    if isinstance(found, tuple | set):
-        found = list(found)
-    if isinstance(found, dict | list):
+    if isinstance(items, tuple | set):
+        items = list(items)
+    if isinstance(items, dict | list):
         try:
-            again = inner_json(json_text(cast("Json", found)))
+            again = inner_json(json_text(cast("Json", items)))
         except (TypeError, ValueError):
             return source
         return again if again is not None else source
-    if isinstance(found, float) and not math.isfinite(found):
+    if isinstance(items, float) and not math.isfinite(items):
         return source
-    if isinstance(found, bool | int | float):
-        return found if not isinstance(found, int) or abs(found) < 2**63 else source
-    return clean_text(found) if isinstance(found, str) else source
+    if isinstance(items, bool | int | float):
+        return items if not isinstance(items, int) or abs(items) < 2**63 else source
+    return clean_text(items) if isinstance(items, str) else source
