@@ -16,7 +16,7 @@ from tracejury.judging.matching.matches import decisions, finding_reviews
 from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
-BESIDE = "e4043bbcbac772732118f0a8679c9546"
+BESIDE = "fa21f05d076c101d4989538cae9f0356"
 """A trace on which an unmatched finding of the careful judge stands beside an error of ben's."""
 
 
@@ -218,7 +218,7 @@ def test_the_pass_is_renewed_at_half_its_life_and_what_is_open_stays_open(
 
 
 def test_a_candidate_is_one_digit_and_z_takes_it_back(page: Page, sample_server: str, sample_space: Workspace) -> None:
-    page.goto(f"{sample_server}/compare?trace={BESIDE}&person=ben&judge_model=careful-judge")
+    page.goto(f"{sample_server}/compare?trace={BESIDE}&person=ben&judge_model=checks")
     settled(page)
     row = page.locator('.tjc-row[data-key^="|"]').first  # a finding alone
     row.click()

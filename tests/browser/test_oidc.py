@@ -104,7 +104,7 @@ def test_the_address_decides_who_one_is_and_the_store_what_one_may(
 ) -> None:
     enter(page, address, "ada")
     page.wait_for_selector(".tj-desk[data-ready]")
-    assert links(page) == ["Work", "Guideline", "Help", "Account"]
+    assert links(page) == ["Work", "My work", "Guideline", "Help", "Account"]
     page.reload()
     page.wait_for_selector(".tj-desk[data-ready]")
     context = chromium.new_context()
@@ -148,7 +148,7 @@ def test_a_new_address_of_a_welcome_domain_makes_an_annotator(page: Page, addres
     page.wait_for_selector(".tj-desk[data-ready]")
     zoe = known(space)["zoe"]
     assert (zoe.role, zoe.email, zoe.has_password) == ("annotator", "zoe@lab.example", False)
-    assert links(page) == ["Work", "Guideline", "Help", "Account"]
+    assert links(page) == ["Work", "My work", "Guideline", "Help", "Account"]
 
 
 def test_who_is_deactivated_at_work_loses_pages_and_api_and_comes_back_with_everything(

@@ -51,7 +51,7 @@ def test_an_annotator_has_the_pages_of_an_annotator_and_no_address_gives_more(
     page = person_page(profile, address, "ada")
     page.wait_for_selector(".tj-desk[data-ready]")
     links = [text.strip() for text in page.get_by_test_id("stTopNavLink").all_inner_texts()]
-    assert [link.splitlines()[-1] for link in links] == ["Work", "Guideline", "Help", "Account"]
+    assert [link.splitlines()[-1] for link in links] == ["Work", "My work", "Guideline", "Help", "Account"]
     for wanted in ("admin", "adjudicate", "compare", "reports"):
         page.goto(f"{address}/{wanted}?as=root")
         page.wait_for_selector(".tj-desk[data-ready]", timeout=60_000)  # the desk is all there is
