@@ -128,5 +128,8 @@ def _delete_labels(connection: Connection, trace_ids: Collection[str]) -> None:
         connection.execute(delete(table).where(is_of_trace))
     cells = select(cell.c.cell_key).where(cell.c.trace_id.in_(trace_ids))
     connection.execute(delete(tables.matching).where(tables.matching.c.cell_key.in_(cells)))
+    read, comment = tables.comment_read, tables.comment
+    gone = select(comment.c.comment_id).where(comment.c.trace_id.in_(trace_ids))
+    connection.execute(delete(read).where(read.c.comment_id.in_(gone)))
     for table in _LABELS:
         connection.execute(delete(table).where(table.c.trace_id.in_(trace_ids)))

@@ -22,6 +22,7 @@ from tracejury.judging.labels.comments import (
     CommentError,
     comments_on,
     delete_comment,
+    mark_read,
     put_comment,
 )
 from tracejury.judging.labels.sightings import note_seen
@@ -59,6 +60,8 @@ def _get(space: Workspace, trace_id: str, token: object) -> dict[str, Any]:
         known = [one for one in people(connection) if one.active and one.name != grant.user]
     if any(one.author != grant.user for one in readable):
         note_seen(space.engine, annotator=grant.user, trace_ids=[trace_id], what=SEEN_AS)
+    to_reader = [one.comment_id for one in readable if grant.user in one.mentions]
+    mark_read(space.engine, to_reader, reader=grant.user)
     named = [one.name for one in known if role != "annotator" or one.role in LEADS]
     return {"comments": [_shown(one, grant.user) for one in readable], "people": named}
 

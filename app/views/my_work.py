@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -15,19 +15,19 @@ from tracejury.app.components import layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import open_in_work
 from tracejury.app.components.figures import counted, plain
-from tracejury.app.config import config
 from tracejury.app.grants import Grant
-from tracejury.app.session import Role, link_params, said, say, user, workspace
+from tracejury.app.session import comment_role, link_params, said, say, user, workspace
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.ingest.store.search import Hit, search
-from tracejury.judging.labels.comments import LEADS, Comment, CommentError, mentioned, messages, put_comment
-from tracejury.judging.labels.my_work import MyTrace, disputed, my_traces, returned
+from tracejury.judging.labels.comments import LEADS, Comment, CommentError, mark_read, mentioned, messages, put_comment
+from tracejury.judging.labels.my_work import MyTrace, disputed, my_traces, returned, unread_comments
 from tracejury.judging.queues.queue_store import occasion_of, queues
 from tracejury.judging.store.people import people
 from tracejury.judging.store.spans import ordinals_of
 
 MOST_CANDIDATES = 5_000  # spans that the index gives before the person's own traces are taken of them
 MOST_HITS = 100
+MOST_MESSAGES = 30  # read ones
 
 
 def page() -> None:
@@ -35,8 +35,9 @@ def page() -> None:
     layout.done(said())
     with read_transaction(workspace().engine) as connection:
         places = {one.trace_id: one for one in my_traces(connection, user().name)}
-        back = returned(connection, reader=user().name, role=role())
-        every = mentioned(connection, reader=user().name, role=role())
+        back = returned(connection, reader=user().name, role=comment_role())
+        every = mentioned(connection, reader=user().name, role=comment_role())
+        new = {one.comment_id for one in unread_comments(connection, reader=user().name, role=comment_role())}
         named = [one for one in every if one.kind == "comment"]
         different, unseen = disputed(connection, user().name, disputes())
     search_box(places)
@@ -48,13 +49,9 @@ def page() -> None:
             f"{counted(unseen, 'trace')} that you submitted left out: you have not seen labels of others on them."
         )
     comments("Mentioned", named, places, "Nobody mentioned you on a trace whose comments you may read.")
-    message_list()
+    message_list(new)
+    mark_read(workspace().engine, new, reader=user().name)
     message_form()
-
-
-def role() -> Role:
-    """The role by which comments are read: without sign-in nobody has one, and each is treated as an annotator."""
-    return "annotator" if config().sign_in == "off" else user().role
 
 
 def disputes() -> set[str]:
@@ -162,11 +159,12 @@ def my_hits(query: str, open_to_me: set[str]) -> list[Hit]:
 # ---- messages --------------------------------------------------------------------------------------------------
 
 
-def message_list() -> None:
+def message_list(new: Collection[str]) -> None:
+    """The newest messages, and each that was not read before."""
     with read_transaction(workspace().engine) as connection:
         known = messages(connection, user().name)
     layout.title(f"Messages ({len(known)})")
-    for one in known[:30]:
+    for one in (one for place, one in enumerate(known) if place < MOST_MESSAGES or one.comment_id in new):
         to = ", ".join(one.mentions) or "everyone"
         with st.container(border=True):
             st.caption(plain(f"{one.author} to {to}, {time_text(one.written_at)} UTC"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
+from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from statistics import median
@@ -17,20 +18,22 @@ from tracejury.app.api.documents import DOCUMENTS
 from tracejury.app.components.annotator import annotator
 from tracejury.app.components.annotator.payload import frame
 from tracejury.app.components.figures import counted, plain
-from tracejury.app.session import link_params, trace_token, user, workspace
+from tracejury.app.session import comment_role, link_params, trace_token, user, workspace
 from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Json
 from tracejury.judging.adjudication.practice import standing
 from tracejury.judging.judges.rubric import Rubric, rubrics
 from tracejury.judging.labels import label_store as labels
+from tracejury.judging.labels.comments import Kind
 from tracejury.judging.labels.guidelines import guideline, to_acknowledge
+from tracejury.judging.labels.my_work import unread_comments
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues.queue_store import Assigned
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.store import tables
 
 KEY = "desk"
-NEWS_S = 20.0  # seconds between two looks for a new guideline
+NEWS_S = 20.0  # seconds between two looks for a new guideline and for what others wrote
 IN_HAND = "place_in_hand"
 ALL = "all"  # the address's word for all traces, past the queues
 
@@ -59,6 +62,7 @@ def categories() -> list[dict[str, Json]]:
 
 
 def page() -> None:
+    unread_line()
     queue_name = st.query_params.get("queue", "")
     with read_transaction(workspace().engine) as connection:
         ids = trace_ids(connection, with_steps=True)
@@ -80,6 +84,23 @@ def page() -> None:
         desk(ids)
     else:
         queue_desk(key)
+
+
+@st.fragment(run_every=NEWS_S)
+def unread_line() -> None:
+    """Tell in one line what others wrote to the person and they have not read, with the way there."""
+    with read_transaction(workspace().engine) as connection:
+        new = Counter(one.kind for one in unread_comments(connection, reader=user().name, role=comment_role()))
+    if new:
+        st.page_link(
+            "views/my_work.py", label=f"New in My work: {', '.join(unread_counts(new))}", icon=":material/mail:",
+            query_params=link_params(),
+        )  # fmt: skip
+
+
+def unread_counts(new: Counter[Kind]) -> list[str]:
+    names: dict[Kind, str] = {"message": "message", "comment": "mention", "return": "returned trace"}
+    return [counted(new[kind], name) for kind, name in names.items() if new[kind]]
 
 
 @st.fragment(run_every=NEWS_S)

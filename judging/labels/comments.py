@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, insert, or_, select
 
 from tracejury.ingest.spreadsheet import csv_of_rows
-from tracejury.ingest.store import schema
+from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.store import tables
 from tracejury.judging.store.people import Person, Role, people
@@ -31,7 +31,7 @@ COLUMNS = (
     "comment_id", "kind", "trace_id", "span_id", "label_id", "author", "mentions", "body", "written_at", "edited_at",
     "deleted",
 )  # fmt: skip
-_table = tables.comment
+_table, _read = tables.comment, tables.comment_read
 
 
 class CommentError(ValueError):
@@ -80,7 +80,7 @@ def put_comment(
     named = mentions(body, people(connection)) if to is None else tuple(sorted(set(to)))
     row = {
         "comment_id": comment_id, "kind": kind, "trace_id": trace_id, "span_id": span_id, "label_id": label_id,
-        "occasion": occasion, "body": body, "mentions": orjson.dumps(named).decode(), "deleted": False,
+        "occasion": occasion, "body": body, "mentions": _json(named), "deleted": False,
         "author": author,
     }  # fmt: skip
     before = _newest(connection, comment_id)
@@ -146,9 +146,13 @@ def comments_on(connection: Connection, trace_id: str, *, reader: str, role: Rol
     return comments(connection, here, or_(own, _table.c.author != reader))
 
 
-def mentioned(connection: Connection, *, reader: str, role: Role) -> list[Comment]:
+def mentioned(connection: Connection, *conditions: ColumnElement[bool], reader: str, role: Role) -> list[Comment]:
     """Others' comments and returns that name this person and may reach this person now, the newest first."""
-    on_traces = comments(connection, _table.c.trace_id.is_not(None), _table.c.author != reader)
+    named_once = select(_table.c.comment_id).where(_table.c.mentions.contains(_json(reader), autoescape=True))
+    on_traces = comments(
+        connection, _table.c.comment_id.in_(named_once), _table.c.trace_id.is_not(None), _table.c.author != reader,
+        *conditions,
+    )  # fmt: skip
     named = [one for one in on_traces if reader in one.mentions]
     traces = {str(one.trace_id) for one in named}
     open_to = {
@@ -157,10 +161,29 @@ def mentioned(connection: Connection, *, reader: str, role: Role) -> list[Commen
     return [one for one in reversed(named) if one.trace_id in open_to]
 
 
-def messages(connection: Connection, reader: str) -> list[Comment]:
+def messages(connection: Connection, reader: str, *conditions: ColumnElement[bool]) -> list[Comment]:
     """Messages about no trace that this person wrote or received, the newest first."""
-    written = comments(connection, _table.c.trace_id.is_(None))
+    written = comments(connection, _table.c.trace_id.is_(None), *conditions)
     return [one for one in reversed(written) if one.author == reader or not one.mentions or reader in one.mentions]
+
+
+def not_read_by(reader: str) -> ColumnElement[bool]:
+    """The condition that this person has no read mark on a comment; a mark holds for its later revisions."""
+    return _table.c.comment_id.not_in(select(_read.c.comment_id).where(_read.c.annotator == reader))
+
+
+def mark_read(engine: Engine, comment_ids: Iterable[str], *, reader: str, at: int = 0) -> None:
+    """Store that this person has read these comments, or was told of them; the first time is kept."""
+    wanted = set(comment_ids)
+    known = select(_read.c.comment_id).where(_read.c.annotator == reader, _read.c.comment_id.in_(wanted))
+    with read_transaction(engine) as connection:
+        if not wanted.difference(connection.scalars(known)):
+            return
+    with write_transaction(engine, f"read by {reader}") as connection:
+        new = sorted(wanted.difference(connection.scalars(known)))
+        row = {"annotator": reader, "created_at": at or time.time_ns() // 1000}
+        if new:
+            connection.execute(insert(_read), [{**row, "comment_id": one} for one in new])
 
 
 def to_csv(connection: Connection, authors: Collection[str] = ()) -> str:
@@ -181,6 +204,10 @@ def _csv_row(row: Row[tuple[object, ...]], written_at: int) -> dict[str, object]
     return named | {
         "mentions": " ".join(orjson.loads(row.mentions)), "written_at": written_at, "edited_at": edited_at,
     }  # fmt: skip
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _newest(connection: Connection, comment_id: str) -> Row[tuple[object, ...]] | None:

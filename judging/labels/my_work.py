@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from tracejury.judging.labels.comments import Comment, mentioned, put_comment
+from tracejury.judging.labels.comments import Comment, mentioned, messages, not_read_by, put_comment
 from tracejury.judging.labels.label_store import touched
 from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.queues.queue_store import FINISHED
@@ -59,7 +59,18 @@ def my_traces(connection: Connection, annotator: str) -> list[MyTrace]:
 def returned(connection: Connection, *, reader: str, role: Role) -> list[Comment]:
     """Returns to this person that they have not answered by submitting the trace again, the newest first."""
     returns = [one for one in mentioned(connection, reader=reader, role=role) if one.kind == "return"]
-    return [one for one in returns if (_submitted_at(connection, reader, str(one.trace_id)) or 0) < one.written_at]
+    return [one for one in returns if _is_unanswered(connection, reader, one)]
+
+
+def unread_comments(connection: Connection, *, reader: str, role: Role) -> list[Comment]:
+    """What others wrote to this person, without a read mark: messages, mentions, and returns not yet answered.
+
+    What may not reach this person now (`may_see_judges`) is left out, and is unread once it may.
+    """
+    new = not_read_by(reader)
+    named = mentioned(connection, new, reader=reader, role=role)
+    received = [one for one in messages(connection, reader, new) if one.author != reader]
+    return received + [one for one in named if one.kind != "return" or _is_unanswered(connection, reader, one)]
 
 
 def disputed(connection: Connection, annotator: str, disputes: Collection[str]) -> tuple[list[str], int]:
@@ -100,6 +111,10 @@ def _has_seen_others(connection: Connection, annotator: str, trace_id: str) -> b
     own = (_review.c.annotator == annotator, _review.c.trace_id == trace_id, _review.c.occasion == 0)
     newest = select(_review.c.revealed).where(*own).order_by(_review.c.row_key.desc()).limit(1)
     return bool(connection.scalar(newest))
+
+
+def _is_unanswered(connection: Connection, reader: str, sent_back: Comment) -> bool:
+    return (_submitted_at(connection, reader, str(sent_back.trace_id)) or 0) < sent_back.written_at
 
 
 def _submitted_at(connection: Connection, annotator: str, trace_id: str) -> int | None:

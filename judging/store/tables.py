@@ -279,6 +279,16 @@ comment = Table(
     _when(),
 )
 
+comment_read = Table(
+    "comment_read",
+    metadata,
+    _key("read_key"),
+    Column("comment_id", Text, nullable=False, index=True),
+    Column("annotator", Text, nullable=False, comment="who has read it or was told of it"),
+    _when(),
+    UniqueConstraint("annotator", "comment_id"),
+)
+
 judge_version = Table(
     "judge_version",
     metadata,

@@ -13,6 +13,7 @@ from tracejury.app.api import work
 from tracejury.app.config import config
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.judging.labels.my_work import unread_comments
 from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import Role, add_person
@@ -64,6 +65,8 @@ def test_a_blind_annotator_gets_no_word_of_others_and_reading_after_submission_i
         ("c2", False, None),
     ]
     assert seen(space, "ada") == ["Comments"]
+    with read_transaction(space.engine) as connection:
+        assert unread_comments(connection, reader="ada", role="annotator") == []
 
 
 def test_an_annotator_is_offered_only_those_who_lead(space: Workspace) -> None:

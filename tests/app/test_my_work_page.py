@@ -81,6 +81,35 @@ def test_the_search_without_roles_finds_spans_of_every_trace(space: Workspace, o
     assert "No span of your traces contains 'nowhere'." in [one.value for one in at.caption]
 
 
+def links(at: AppTest) -> list[str]:
+    return [one.proto.label for one in at.get("page_link")]
+
+
+def test_the_work_page_tells_once_what_others_wrote(space: Workspace, open_page: OpenPage) -> None:
+    submit(space, "me", ONE)
+    with write_transaction(space.engine) as connection:
+        for name, to in (("m1", ["me"]), ("m2", [])):
+            put_comment(connection, comment_id=name, author="lead", body="Version 2 is out", kind="message", to=to)
+        put_comment(connection, comment_id="own", author="me", body="When?", kind="message", to=[])
+        for name, trace in (("c1", ONE), ("c2", TWO)):
+            put_comment(connection, comment_id=name, author="ben", body="see S2", trace_id=trace, to=["me"])
+        return_traces(connection, [ONE], ["me"], by="lead", reason="the plan again")
+    told = ["New in My work: 2 messages, 1 mention, 1 returned trace"]
+    assert links(open_page("work")) == links(open_page("work")) == told
+    assert [one.value for one in open_page("my_work").text] == ["When?", "Version 2 is out", "Version 2 is out"]
+    assert links(open_page("work")) == []
+    submit(space, "me", TWO)
+    assert links(open_page("work")) == ["New in My work: 1 mention"]
+
+
+def test_a_message_that_was_not_read_is_shown_behind_many_that_were(space: Workspace, open_page: OpenPage) -> None:
+    with write_transaction(space.engine) as connection:
+        for number in range(32):
+            put_comment(connection, comment_id=f"m{number}", author="lead", body=f"no. {number}", kind="message", to=[])
+    assert len(open_page("my_work").text) == 32
+    assert [one.value for one in open_page("my_work").text] == [f"no. {number}" for number in range(31, 1, -1)]
+
+
 def test_a_message_is_sent_once_and_shown(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("my_work")
     at.button(key="FormSubmitter:message-0-Send").click().run()

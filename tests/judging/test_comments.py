@@ -15,6 +15,7 @@ from tracejury.judging.labels.comments import (
     CommentError,
     comments_on,
     delete_comment,
+    mark_read,
     mentioned,
     messages,
     put_comment,
@@ -144,8 +145,12 @@ def test_comments_go_with_the_labels_of_a_removed_trace_and_stay_without(space: 
     write(space, "ada", "there", "c2", trace_id=TWO)
     remove_traces(space, [TWO], with_labels=False, by="test")
     assert rows(space) == 2
+    for comment_id in ("c1", "c2"):
+        mark_read(space.engine, [comment_id], reader="ben")
     remove_traces(space, [ONE], with_labels=True, by="test")
     assert rows(space) == 1
+    with read_transaction(space.engine) as connection:
+        assert connection.scalars(select(tables.comment_read.c.comment_id)).all() == ["c2"]
 
 
 def test_comments_are_backed_up_and_moved(space: Workspace, tmp_path: Path) -> None:

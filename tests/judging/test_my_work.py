@@ -6,8 +6,8 @@ import pytest
 from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit, trace_id
 
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.labels.comments import put_comment
-from tracejury.judging.labels.my_work import MyTrace, disputed, my_traces, return_traces, returned
+from tracejury.judging.labels.comments import mark_read, put_comment
+from tracejury.judging.labels.my_work import MyTrace, disputed, my_traces, return_traces, returned, unread_comments
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.queues.queue_changes import retire_traces
 from tracejury.judging.queues.queue_store import next_item, take_next
@@ -68,6 +68,41 @@ def test_a_return_waits_until_the_trace_is_submitted_again_and_only_submitted_on
     send(space, "ada", ONE, op("review.put", status="open"))
     submit(space, "ada", ONE)
     assert back(space, "ada") == []
+
+
+def new(space: Workspace, who: str) -> list[str]:
+    with read_transaction(space.engine) as connection:
+        return [one.body for one in unread_comments(connection, reader=who, role="annotator")]
+
+
+def test_what_others_wrote_is_unread_until_marked_and_a_mark_is_its_readers_alone(space: Workspace) -> None:
+    with write_transaction(space.engine) as connection:
+        put_comment(connection, comment_id="m", author="lead", body="to all", kind="message", to=[])
+        put_comment(connection, comment_id="n", author="ada", body="to lead", kind="message", to=["lead"])
+    assert [new(space, who) for who in ("ada", "ben", "lead")] == [["to all"], ["to all"], ["to lead"]]
+    for _ in range(2):
+        mark_read(space.engine, ["m"], reader="ada")
+    with write_transaction(space.engine) as connection:
+        put_comment(connection, comment_id="m", author="lead", body="to all, edited", kind="message", to=[])
+    assert [new(space, who) for who in ("ada", "ben")] == [[], ["to all, edited"]]
+
+
+def test_a_mention_is_told_only_once_it_may_be_read_and_no_longer_when_it_names_others(space: Workspace) -> None:
+    for comment_id, to in (("c", ["ada"]), ("d", ["ada"]), ("d", ["ben"])):
+        with write_transaction(space.engine) as connection:
+            put_comment(connection, comment_id=comment_id, author="lead", body=comment_id, trace_id=ONE, to=to)
+    assert new(space, "ada") == []
+    submit(space, "ada", ONE)
+    assert new(space, "ada") == ["c"]
+
+
+def test_a_return_that_was_answered_is_not_told(space: Workspace) -> None:
+    submit(space, "ada", ONE)
+    give_back(space, "ada", ONE)
+    assert new(space, "ada") == ["look at the plan again"]
+    send(space, "ada", ONE, op("review.put", status="open"))
+    submit(space, "ada", ONE)
+    assert new(space, "ada") == []
 
 
 def test_a_mention_is_no_return(space: Workspace) -> None:

@@ -82,6 +82,18 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_comment_trace_id"), ["trace_id"], unique=False)
 
     op.create_table(
+        "comment_read",
+        sa.Column("read_key", sa.Integer(), nullable=False),
+        sa.Column("comment_id", sa.Text(), nullable=False),
+        sa.Column("annotator", sa.Text(), nullable=False, comment="who has read it or was told of it"),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("read_key", name=op.f("pk_comment_read")),
+        sa.UniqueConstraint("annotator", "comment_id", name=op.f("uq_comment_read_annotator_comment_id")),
+    )
+    with op.batch_alter_table("comment_read", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_comment_read_comment_id"), ["comment_id"], unique=False)
+
+    op.create_table(
         "corpus_sample",
         sa.Column("sample_key", sa.Integer(), nullable=False),
         sa.Column("url", sa.Text(), nullable=False, comment="the corpus that it was drawn from"),
