@@ -58,7 +58,7 @@ def _get(space: Workspace, trace_id: str, token: object) -> dict[str, Any]:
     with read_transaction(space.engine) as connection:
         readable = comments_on(connection, trace_id, reader=grant.user, role=role, occasion=grant.occasion)
         known = [one for one in people(connection) if one.active and one.name != grant.user]
-    if any(one.author != grant.user for one in readable):
+    if any(one.author != grant.user and not one.while_blind for one in readable):
         note_seen(space.engine, annotator=grant.user, trace_ids=[trace_id], what=SEEN_AS)
     to_reader = [one.comment_id for one in readable if grant.user in one.mentions]
     mark_read(space.engine, to_reader, reader=grant.user)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, Row, func, insert, or_, select
 
 from tracejury.ingest.spreadsheet import csv_of_rows
 from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.labels.anchoring import may_see_judges
+from tracejury.judging.queues.queue_store import FIRST, occasion_of
 from tracejury.judging.store import tables
 from tracejury.judging.store.people import Person, Role, people
 
@@ -28,8 +29,8 @@ SEEN_AS = "Comments"
 """What `note_seen` calls it when a person reads what others wrote about a trace."""
 LEADS: tuple[Role, ...] = ("adjudicator", "researcher", "admin")
 COLUMNS = (
-    "comment_id", "kind", "trace_id", "span_id", "label_id", "author", "mentions", "body", "written_at", "edited_at",
-    "deleted",
+    "comment_id", "kind", "trace_id", "span_id", "label_id", "author", "mentions", "body", "while_blind", "written_at",
+    "edited_at", "deleted",
 )  # fmt: skip
 _table, _read = tables.comment, tables.comment_read
 
@@ -40,7 +41,11 @@ class CommentError(ValueError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comment:
-    """The newest revision of a comment; times in UTC microseconds. `mentions` of a message: none means everyone."""
+    """The newest revision of a comment; times in UTC microseconds. `mentions` of a message: none means everyone.
+
+    `while_blind`: the author of a return says that it tells nothing of judges or others, so that whom it names may
+    read it while they label the trace.
+    """
 
     comment_id: str
     kind: Kind
@@ -52,6 +57,7 @@ class Comment:
     mentions: tuple[str, ...]
     written_at: int
     edited_at: int | None
+    while_blind: bool
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------
@@ -69,6 +75,7 @@ def put_comment(
     label_id: str | None = None,
     occasion: int = 0,
     to: Collection[str] | None = None,
+    while_blind: bool = False,
     at: int = 0,
 ) -> Comment:
     """Store a comment or a new revision of it; the same again is stored once.
@@ -81,7 +88,7 @@ def put_comment(
     row = {
         "comment_id": comment_id, "kind": kind, "trace_id": trace_id, "span_id": span_id, "label_id": label_id,
         "occasion": occasion, "body": body, "mentions": _json(named), "deleted": False,
-        "author": author,
+        "author": author, "while_blind": while_blind and kind == "return",
     }  # fmt: skip
     before = _newest(connection, comment_id)
     if before is None or any(getattr(before, name) != value for name, value in row.items()):
@@ -139,11 +146,16 @@ def comments(connection: Connection, *conditions: ColumnElement[bool]) -> list[C
 
 def comments_on(connection: Connection, trace_id: str, *, reader: str, role: Role, occasion: int = 0) -> list[Comment]:
     """The comments on a trace that may reach this person now: their own of this occasion, others' as the rule says."""
-    here = _table.c.trace_id == trace_id
-    own = and_(_table.c.author == reader, _table.c.occasion == occasion)
-    if not may_see_judges(connection, annotator=reader, role=role, trace_id=trace_id):
-        return comments(connection, here, own)
-    return comments(connection, here, or_(own, _table.c.author != reader))
+    others_or_own = or_(_table.c.author != reader, _table.c.occasion == occasion)
+    here = comments(connection, _table.c.trace_id == trace_id, others_or_own)
+    if may_see_judges(connection, annotator=reader, role=role, trace_id=trace_id):
+        return here
+    return [one for one in here if one.author == reader or (occasion == FIRST and _is_for_blind(one, reader))]
+
+
+def _is_for_blind(comment: Comment, reader: str) -> bool:
+    """Whether it is a return to this person that they may read while they label the trace, but for a hidden repeat."""
+    return comment.while_blind and reader in comment.mentions
 
 
 def mentioned(connection: Connection, *conditions: ColumnElement[bool], reader: str, role: Role) -> list[Comment]:
@@ -158,7 +170,12 @@ def mentioned(connection: Connection, *conditions: ColumnElement[bool], reader: 
     open_to = {
         trace_id for trace_id in traces if may_see_judges(connection, annotator=reader, role=role, trace_id=trace_id)
     }
-    return [one for one in reversed(named) if one.trace_id in open_to]
+    blind_first = {one for one in traces - open_to if occasion_of(connection, reader, one) == FIRST}
+    return [
+        one
+        for one in reversed(named)
+        if one.trace_id in open_to or (one.trace_id in blind_first and _is_for_blind(one, reader))
+    ]
 
 
 def messages(connection: Connection, reader: str, *conditions: ColumnElement[bool]) -> list[Comment]:
@@ -227,4 +244,5 @@ def _comment(first: Row[tuple[object, ...]], newest: Row[tuple[object, ...]]) ->
         mentions=tuple(orjson.loads(newest.mentions)),
         written_at=first.created_at,
         edited_at=newest.created_at if newest.row_key != first.row_key else None,
+        while_blind=newest.while_blind,
     )

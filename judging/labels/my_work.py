@@ -84,11 +84,18 @@ def disputed(connection: Connection, annotator: str, disputes: Collection[str]) 
 
 
 def return_traces(
-    connection: Connection, trace_ids: Collection[str], names: Collection[str], *, by: str, reason: str
+    connection: Connection,
+    trace_ids: Collection[str],
+    names: Collection[str],
+    *,
+    by: str,
+    reason: str,
+    while_blind: bool = False,
 ) -> int:
     """Ask these people to look again at those of the traces that they submitted; how many that were.
 
-    The trace stays submitted until its annotator reopens it, so no count changes by the asking.
+    The trace stays submitted until its annotator reopens it, so no count changes by the asking. The reason stays
+    readable then only `while_blind`, by which its author says that it tells nothing of judges or others.
     """
     asked = [
         (trace_id, name)
@@ -99,9 +106,10 @@ def return_traces(
     for trace_id, name in asked:
         put_comment(
             connection, comment_id=uuid.uuid4().hex, author=by, body=reason, kind="return", trace_id=trace_id,
-            to=[name],
+            to=[name], while_blind=while_blind,
         )  # fmt: skip
-        record(connection, who=by, what="trace returned", subject=trace_id, detail={"to": name})
+        detail = {"to": name, "while_blind": while_blind}
+        record(connection, who=by, what="trace returned", subject=trace_id, detail=detail)
     return len(asked)
 
 

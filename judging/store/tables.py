@@ -274,6 +274,12 @@ comment = Table(
     Column("occasion", Integer, nullable=False),
     Column("body", Text, nullable=False),
     Column("mentions", Text, nullable=False, comment="JSON list of people; of a message without any: everyone"),
+    Column(
+        "while_blind",
+        Boolean,
+        nullable=False,
+        comment="of a return: its author says that it tells nothing of judges or others, so it may be read while blind",
+    ),
     Column("deleted", Boolean, nullable=False),
     Column("author", Text, nullable=False),
     _when(),

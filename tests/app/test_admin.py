@@ -15,6 +15,7 @@ from tests.judging.team import submit
 
 from tracejury.app import session
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
+from tracejury.judging.labels.comments import comments
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item, queues
 from tracejury.judging.reports import health
 from tracejury.judging.runs.verdicts import add_run
@@ -183,6 +184,63 @@ def test_people_are_assigned_to_a_queue_and_to_items(full: Workspace, open_page:
     at.run()
     at.button(key="share_out").click().run()
     assert success_text(at) == "Distributed: cyd 2, dan 4."
+
+
+def at_assignments(full: Workspace, open_page: OpenPage) -> AppTest:
+    with write_transaction(full.engine) as connection:
+        for name in ("cyd", "dan", "eve"):
+            add_person(connection, name, role="annotator", by="root")
+    at = open_page("admin")
+    at.segmented_control(key="admin_view").set_value("Assignments").run()
+    return at
+
+
+def test_open_places_of_a_person_go_to_those_chosen_and_what_is_done_stays(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    key = a_queue(full, 2)
+    done = next_item(full.engine, key, "cyd", now=time.time_ns() // 1000)
+    assert done is not None
+    submit(full, "cyd", done.trace_id)
+    assert next_item(full.engine, key, "cyd", now=time.time_ns() // 1000) is not None
+    at = at_assignments(full, open_page)
+    assert at.button(key="reassign").disabled
+    at.selectbox(key=f"reassign-from-{key}").select("cyd")
+    at.multiselect(key=f"assign-people-{key}").set_value(["cyd", "dan"])
+    at.run()
+    assert "To dan." in [one.value for one in at.caption]
+    at.button(key="reassign").click().run()
+    assert success_text(at) == "Open places of cyd reassigned: dan 1. Drafts of cyd stay stored."
+    loads = at.dataframe[0].value.set_index("person")["pilot"].to_dict()
+    assert loads == {"cyd": "1 done", "dan": "0 done, 1 waiting", "eve": "0 done"}
+
+
+@pytest.mark.parametrize("while_blind", [True, False])
+def test_submitted_traces_are_returned_with_the_reason_to_the_people_chosen(
+    full: Workspace, open_page: OpenPage, while_blind: bool
+) -> None:
+    key = a_queue(full, 2, k=2)
+    with read_transaction(full.engine) as connection:
+        ids = trace_ids(connection)[:2]
+    submit(full, "cyd", ids[0])
+    submit(full, "dan", ids[0])
+    submit(full, "cyd", ids[1])
+    at = at_assignments(full, open_page)
+    place = at.dataframe[1].value["trace"].tolist().index(ids[0])
+    tick(at, f"assign-{key}-2", place)
+    at.multiselect(key=f"assign-people-{key}").set_value(["cyd", "eve"])
+    at.run()
+    assert at.button(key="return").disabled
+    at.text_area(key="return_reason").input("S2 again")
+    at.checkbox(key="return_while_blind").set_value(while_blind)
+    at.run()
+    at.button(key="return").click().run()
+    assert success_text(at) == "1 submitted trace returned."
+    with read_transaction(full.engine) as connection:
+        sent = [one for one in comments(connection) if one.kind == "return"]
+        assert [(one.trace_id, one.mentions, one.body, one.author, one.while_blind) for one in sent] == [
+            (ids[0], ("cyd",), "S2 again", "me", while_blind)
+        ]
 
 
 def test_a_backup_is_a_whole_database_that_opens(full: Workspace, open_page: OpenPage) -> None:

@@ -7,13 +7,13 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tests.build import span_id
-from tests.judging.team import many_traces, submit, trace_id
+from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.app.api import work
 from tracejury.app.config import config
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.labels.my_work import unread_comments
+from tracejury.judging.labels.my_work import return_traces, unread_comments
 from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import Role, add_person
@@ -67,6 +67,21 @@ def test_a_blind_annotator_gets_no_word_of_others_and_reading_after_submission_i
     assert seen(space, "ada") == ["Comments"]
     with read_transaction(space.engine) as connection:
         assert unread_comments(connection, reader="ada", role="annotator") == []
+
+
+def test_a_return_that_may_be_read_while_blind_leaves_labels_blind(space: Workspace) -> None:
+    submit(space, "ada", TRACE)
+    with write_transaction(space.engine) as connection:
+        return_traces(connection, [TRACE], ["ada"], by="lead", reason="S2 again", while_blind=True)
+    send(space, "ada", TRACE, op("review.put", status="open"))
+    ben = Person(space, "ben")
+    assert ben.writes("c2", body=SECRET).status_code == 200
+    read = Person(space, "ada").reads()
+    assert ([one["body"] for one in read.json()["comments"]], SECRET in read.text) == (["S2 again"], False)
+    assert seen(space, "ada") == []
+    submit(space, "ada", TRACE)
+    assert len(Person(space, "ada").reads().json()["comments"]) == 2
+    assert seen(space, "ada") == ["Comments"]
 
 
 def test_an_annotator_is_offered_only_those_who_lead(space: Workspace) -> None:

@@ -13,6 +13,7 @@ from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.comments import (
     Comment,
     CommentError,
+    Kind,
     comments_on,
     delete_comment,
     mark_read,
@@ -119,6 +120,44 @@ def test_a_hidden_repeat_does_not_show_the_own_comments_of_the_first_time(space:
     write(space, "ada", "first time")
     write(space, "ada", "again", "c2", occasion=1)
     assert (read(space, "ada"), read(space, "ada", occasion=1)) == (["first time"], ["again"])
+
+
+def send_back(space: Workspace, *, while_blind: bool, kind: Kind = "return") -> None:
+    write(space, "lead", "span 2 again", "r", kind=kind, to=["ada"], while_blind=while_blind)
+
+
+@pytest.mark.parametrize("while_blind", [True, False])
+def test_a_return_is_read_while_blind_only_by_whom_it_names_and_only_if_its_author_allows(
+    space: Workspace, while_blind: bool
+) -> None:
+    send_back(space, while_blind=while_blind)
+    write(space, "ben", "@ada LC is wrong", "c2")
+    allowed = ["span 2 again"] if while_blind else []
+    assert (read(space, "ada"), named(space, "ada"), read(space, "ben")) == (allowed, allowed, ["@ada LC is wrong"])
+    key = queue_of(space, 1)
+    assert next_item(space.engine, key, "ada", now=T0) is not None
+    assert (read(space, "ada"), named(space, "ada")) == (allowed, allowed)
+
+
+def test_no_comment_but_a_return_is_read_while_blind(space: Workspace) -> None:
+    send_back(space, while_blind=True, kind="comment")
+    assert (read(space, "ada"), named(space, "ada")) == ([], [])
+
+
+def test_a_return_that_its_author_rewrote_at_the_desk_is_not_read_while_blind(space: Workspace) -> None:
+    send_back(space, while_blind=True)
+    write(space, "lead", "the judges say span 2", "r")
+    assert (read(space, "ada"), named(space, "ada")) == ([], [])
+
+
+def test_a_hidden_repeat_shows_no_return_of_the_first_time(space: Workspace) -> None:
+    key = queue_of(space, 1, repeat_share=1.0)
+    submit(space, "ada", ONE)
+    again = next_item(space.engine, key, "ada", now=T0)
+    assert again is not None
+    assert (again.trace_id, again.occasion) == (ONE, 1)
+    send_back(space, while_blind=True)
+    assert (read(space, "ada", occasion=1), named(space, "ada")) == ([], [])
 
 
 def test_a_message_reaches_its_people_and_one_without_names_everyone(space: Workspace) -> None:

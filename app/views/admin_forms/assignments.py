@@ -138,9 +138,17 @@ def give_back(chosen_traces: list[str], chosen: list[str]) -> None:
     """Ask people to look again at traces that they submitted; they find the traces under My work, with the reason."""
     with st.popover("Return for another look", disabled=not (chosen_traces and chosen)):
         reason = st.text_area("Reason", key="return_reason", help="The annotator reads it at the desk with ⇧D.")
+        while_blind = st.checkbox(
+            "May be read while blind",
+            key="return_while_blind",
+            help="The annotator can still read the reason after reopening the trace. Tick it only if the reason tells "
+            "nothing of judges' findings or other people's labels.",
+        )
         if st.button("Return", key="return", type="primary", disabled=not reason.strip()):
             done = attempt(
-                lambda connection: return_traces(connection, chosen_traces, chosen, by=user().name, reason=reason)
+                lambda connection: return_traces(
+                    connection, chosen_traces, chosen, by=user().name, reason=reason, while_blind=while_blind
+                )
             )
             if done:
                 say(f"{counted(done.value, 'submitted trace')} returned.")

@@ -72,6 +72,12 @@ def upgrade() -> None:
         sa.Column(
             "mentions", sa.Text(), nullable=False, comment="JSON list of people; of a message without any: everyone"
         ),
+        sa.Column(
+            "while_blind",
+            sa.Boolean(),
+            nullable=False,
+            comment="of a return: its author says that it tells nothing of judges or others, so it may be read while blind",
+        ),
         sa.Column("deleted", sa.Boolean(), nullable=False),
         sa.Column("author", sa.Text(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
