@@ -179,9 +179,12 @@ def message_form() -> None:
     with read_transaction(workspace().engine) as connection:
         known = [one for one in people(connection) if one.active and one.name != user().name]
     names = [one.name for one in known if leads or one.role in LEADS]
+    if not names and not leads:
+        st.caption("Nobody who leads the study has an account yet: there is nobody to write to.")
+        return
     turn = st.session_state.get("messages_sent", 0)
     with st.form(f"message-{turn}", border=False):
-        to = st.multiselect("To (empty: everyone)" if leads else "To", names, key=f"message_to_{turn}")
+        to = recipients(names, leads, turn)
         body = st.text_area("Message", key=f"message_body_{turn}", max_chars=10_000)
         if not st.form_submit_button("Send"):
             return
@@ -198,6 +201,13 @@ def message_form() -> None:
         return
     st.session_state["messages_sent"] = turn + 1
     say("Message sent.")
+
+
+def recipients(names: list[str], leads: bool, turn: int) -> list[str]:
+    if not names:
+        st.caption("To everyone. Nobody else has an account yet.")
+        return []
+    return st.multiselect("To (empty: everyone)" if leads else "To", names, key=f"message_to_{turn}")
 
 
 page()
