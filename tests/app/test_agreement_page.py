@@ -109,7 +109,8 @@ def test_the_majority_of_people_is_a_human_to_choose_and_says_what_it_could_not_
 
 
 def test_confirmed_only_counts_no_proposal(shown: Workspace, open_page: OpenPage) -> None:
-    table = open_page("agreement", matches="confirmed").dataframe[0].value
+    tables = [shown_table.value for shown_table in open_page("agreement", matches="confirmed").dataframe]
+    table = next(one for one in tables if "caught.recall" in one)
     careful = table[table["judge_model"] == "careful-judge"].iloc[0]
     assert careful["caught.recall"].startswith("0.000 ")
 
