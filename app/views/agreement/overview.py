@@ -70,7 +70,7 @@ def first_sentence(filters: Filters) -> None:
     suite = inputs.suite  # before the ceiling is asked for, which takes longer
     late = estimates.pending(filters, "error_ceiling")
     for sentence in answer(suite, None if late is not None else inputs.error_ceiling):
-        st.markdown(f"**{plain(sentence)}**", help=ANSWER)
+        st.markdown(plain(sentence), help=ANSWER)
     if late is not None:
         watch(late, name="late-answer")
 
