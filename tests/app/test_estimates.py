@@ -428,7 +428,9 @@ def test_a_page_shows_an_older_revision_by_name_while_the_new_one_is_made(
     heavy: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = now_of(heavy)
-    Estimator(heavy.engine, estimates.queue().files).make_all(Filters(), ("votes", "summary", "overlap", "repeated", "suite", MARK))
+    Estimator(heavy.engine, estimates.queue().files).make_all(
+        Filters(), ("votes", "summary", "overlap", "repeated", "suite", MARK)
+    )
     monkeypatch.setattr(EstimateQueue, "ask", lambda *_: None)  # it stays under way
     confirm_one(heavy)
     page = open_page("agreement")
