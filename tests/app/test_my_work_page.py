@@ -81,6 +81,15 @@ def test_the_search_without_roles_finds_spans_of_every_trace(space: Workspace, o
     assert "No span of your traces contains 'nowhere'." in [one.value for one in at.caption]
 
 
+def test_an_annotator_whom_nobody_leads_is_told_that_there_is_nobody_to_write_to(
+    space: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "signed_in", lambda: session.User(name="ada", role="annotator"))
+    at = open_page("my_work")
+    assert at.text_area.len == 0
+    assert "there is nobody to write to" in at.caption[-1].value
+
+
 def links(at: AppTest) -> list[str]:
     return [one.proto.label for one in at.get("page_link")]
 
