@@ -256,6 +256,12 @@ def test_no_serious_finding_of_axe(profile: BrowserContext, server: str, space: 
         return [(step, each["id"], [node["html"] for node in each["nodes"]]) for each in violations]
 
     assert problems("the desk") == []
+    desk.keys("Shift+D")
+    desk.page.keyboard.type("why this tool?")
+    desk.keys("Control+Enter")
+    expect(desk.page.locator(".tj-desk").get_by_role("dialog", name="Comments").locator("li")).to_be_visible()
+    assert problems("the comments") == []
+    desk.keys("Escape")
     desk.submit()
     desk.reveal()
     desk.keys("a", "3", "m", "Shift+V")
