@@ -62,7 +62,8 @@ def majority_gold(
 def majority_matches(
     connection: Connection, decided: pd.DataFrame, seen: Mapping[str, SeenError], *, confirmed_only: bool
 ) -> pd.DataFrame:
-    """What stands between the majority's errors and findings: cell_key, label_id, finding_id, status, localized.
+    """What stands between the majority's errors and findings: cell_key, label_id, finding_id, status, localized,
+    confidence (the highest of the labels').
 
     `decided`: what stands for each person's label. A pair counts by the words of people on any label of the error
     (confirmed by more of them than rejected it), else as proposed where it is proposed for one; one to one within a
@@ -73,7 +74,8 @@ def majority_matches(
     decisions = decisions.assign(label_id=decisions["label_id"].map(goes_by).astype("str"))
     words = pd.DataFrame({name: decisions["status"] == name for name in ("confirmed", "rejected", "proposed")})
     keys = ["cell_key", "label_id", "finding_id"]
-    votes = pd.concat([decisions[keys], words.astype("int64")], axis=1).groupby(keys, sort=False).sum().reset_index()
+    grouped = pd.concat([decisions[[*keys, "confidence"]], words.astype("int64")], axis=1).groupby(keys, sort=False)
+    votes = grouped.agg({"confidence": "max", **dict.fromkeys(words.columns, "sum")}).reset_index()
     confirmed = votes["confirmed"] > votes["rejected"]
     proposed = (votes["confirmed"] + votes["rejected"] == 0) & (not confirmed_only)
     votes = votes.assign(
@@ -81,7 +83,7 @@ def majority_matches(
         weight=(votes["confirmed"] - votes["rejected"]).clip(lower=0) * _CONFIRMED + votes["proposed"],
     )[confirmed | proposed]
     matches = [one for _, cell in votes.groupby("cell_key", sort=False) for one in _one_to_one(cell)]
-    pairs = votes.loc[matches, [*keys, "status"]].reset_index(drop=True)
+    pairs = votes.loc[matches, [*keys, "status", "confidence"]].reset_index(drop=True)
     cited = cited_spans(connection, [int(key) for key in pairs["finding_id"]])
     localized = [
         not cited.get(finding, frozenset()).isdisjoint(seen[label].span_ids)

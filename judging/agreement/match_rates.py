@@ -10,9 +10,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracejury.judging.agreement.errors import COUNTS, KEYS, LEFT_OUT, NOT_MATCHED, Rate, rate_reason
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.errors import (
+    COUNTS,
+    KEYS,
+    LEFT_OUT,
+    NOT_MATCHED,
+    Rate,
+    checked_pairs,
+    rate_reason,
+    suite_coverage,
+)
 from tracejury.judging.agreement.figure import Figure, Reason
-from tracejury.judging.agreement.intervals import SEED, Floats, divide, share_bounds
+from tracejury.judging.agreement.frames import Missing
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, divide, share_bounds
 from tracejury.judging.agreement.prevalence import Calibration, corrected_rate, rogan_gladen
 
 ANSWERS: Final = ("yes", "no", "unclear")
@@ -194,3 +205,71 @@ def _rates(row: Mapping[Any, Any], end: str, sensitivity: float, specificity: fl
 def _bounds(row: Mapping[Any, Any], rule: Calibration, seed: int) -> dict[str, float | None]:
     figure = corrected_rate(int(row["tp"]), int(row["tp"] + row["fn"]), rule, seed=seed)
     return {"recall_corrected_low": figure.low, "recall_corrected_high": figure.high}
+
+
+THRESHOLDS: Final = tuple(percent / 100 for percent in range(45, 100, 5))
+"""Confidences from which proposals count in `match_thresholds`, from the rule's own on."""
+NO_CONFIDENCE: Final = "the confidence of some proposed matches is not known"
+NONE_CONFIRMED: Final = "no match is confirmed by a person"
+
+
+def match_thresholds(error_pairs: pd.DataFrame, *, missing: Missing = "drop", draws: int = DRAWS) -> pd.DataFrame:
+    """Recall of any judge of a judge model, where proposed matches count from a higher confidence on.
+
+    One row per judge_model, split and threshold: n (errors), recall with bounds (`errors.suite_coverage`), of matches
+    that people confirmed and of proposals whose confidence reaches the threshold; confirmed (errors) and
+    confirmed_recall with bounds: of confirmed matches alone, whatever the threshold. Proposals are dropped, not
+    assigned anew: matching again from a higher threshold may give an error another finding, and more hits, never
+    fewer. Optional columns of `error_pairs`: match_status and match_confidence (0 to 1), both of caught errors.
+    """
+    pairs = frames.with_defaults(checked_pairs(error_pairs), {"match_status": "proposed"})
+    pairs["confidence"] = frames.numbers(pairs.get("match_confidence", pd.Series(np.nan, pairs.index)), "confidence")
+    is_confirmed = (pairs["match_status"] == "confirmed") & pairs["caught"]
+    confirmed = _recall_where(pairs, is_confirmed, missing, draws).drop(columns=["n", "not_matched"])
+    confirmed = confirmed.rename(columns={"hits": "confirmed", **{name: f"confirmed_{name}" for name in _RECALL}})
+    parts = [
+        _recall_where(pairs, is_confirmed | (pairs["confidence"] >= least), missing, draws)
+        .merge(confirmed, on=["judge_model", "split"])
+        .assign(threshold=least)
+        for least in THRESHOLDS
+    ]
+    unknown = pairs[pairs["caught"] & pairs["confidence"].isna() & ~is_confirmed]
+    table = _without(pd.concat(parts, ignore_index=True), unknown)
+    return table.astype(threshold_columns())[list(threshold_columns())]
+
+
+def threshold_columns() -> dict[str, str]:
+    """Columns and types of `match_thresholds`."""
+    counts = dict.fromkeys(("n", "not_matched", "confirmed"), "int64")
+    names = (*_RECALL, *(f"confirmed_{name}" for name in _RECALL))
+    keys = {"judge_model": "object", "split": "object", "threshold": "float64"}
+    return {**keys, **counts, **dict.fromkeys(names, "float64")}
+
+
+_RECALL: Final = ("recall", "recall_low", "recall_high")
+
+
+def _recall_where(pairs: pd.DataFrame, counts: pd.Series, missing: Missing, draws: int) -> pd.DataFrame:
+    """judge_model, split, n, not_matched, hits and recall of the suites, of the matches that count."""
+    kept = pairs["caught"] & counts
+    of_kept = pairs.assign(caught=kept, localized=pairs["localized"] & kept)
+    suites = suite_coverage(of_kept, missing=missing, draws=draws)
+    rows = suites[(suites["kind"] == "caught") & (suites["impact"] == "all")]
+    names = dict(zip(("coverage", "coverage_low", "coverage_high"), _RECALL, strict=True))
+    return rows.rename(columns=names)[["judge_model", "split", "n", "not_matched", "hits", *_RECALL]]
+
+
+def _without(table: pd.DataFrame, unknown: pd.DataFrame) -> pd.DataFrame:
+    """The table without what is not known: recall of judge models with an `unknown` pair, of no confirmed match."""
+    keys = ["judge_model", "split"]
+    is_unknown = pd.MultiIndex.from_frame(table[keys]).isin(pd.MultiIndex.from_frame(unknown[keys]))
+    table.loc[is_unknown, list(_RECALL)] = np.nan
+    table.loc[table["confirmed"] == 0, [f"confirmed_{name}" for name in _RECALL]] = np.nan
+    return table
+
+
+def why_no_recall(row: Mapping[Any, Any], name: str) -> str:
+    """Return why a recall of a row of `match_thresholds` is undefined."""
+    if row["n"] == 0:
+        return NOT_MATCHED if row["not_matched"] else "no units"
+    return NONE_CONFIRMED if name == "confirmed_recall" else NO_CONFIDENCE

@@ -20,9 +20,10 @@ def rank_table(
 
     One row per judge_model and split, the best first: recall with bounds by trace, n (errors answered by all), traces,
     rank (1 is best, equal shares have one rank), rank_low and rank_high: `rank_bounds`. An error that some judge failed
-    on, or was not matched with, counts for nobody. Beside it what precision is before anybody reviewed: matched_share,
-    the share of a model's `findings` that match an error of the reference, with bounds by trace. `reason` says which
-    are empty and why. Takes `error_pairs` and `findings`.
+    on, or was not matched with, counts for nobody; not_matched are the model's pairs that no matching has compared.
+    Beside it what precision is before anybody reviewed: matched_share, the share of a model's `findings` that match an
+    error of the reference, with bounds by trace. `reason` says which are empty and why (`why_undefined`). Takes
+    `error_pairs` and `findings`.
     """
     pairs = errors.checked_pairs(error_pairs)
     known = compare.as_one_judge(pairs)
@@ -39,9 +40,11 @@ def rank_table(
     ]
     shares = _matched_shares(frames.empty(dict.fromkeys(frames.FINDINGS, "object")) if findings is None else findings)
     blank = dict(zip(_SHARE, (0, np.nan, np.nan, np.nan), strict=True))
+    waiting = pairs[pairs["state"] == "not_matched"].groupby(["judge_model", "split"]).size().to_dict()
+    keys = [(str(row["judge_model"]), str(row["split"])) for row in rows]
     full = [
-        {**row, "is_bounded": draws > 0, **shares.get((str(row["judge_model"]), str(row["split"])), blank)}
-        for row in rows
+        {**row, "is_bounded": draws > 0, "not_matched": waiting.get(key, 0), **shares.get(key, blank)}
+        for row, key in zip(rows, keys, strict=True)
     ]
     table = pd.DataFrame([{**row, "reason": _why(row)} for row in full], columns=list(rank_columns()))
     return table.astype(rank_columns())
@@ -55,27 +58,49 @@ def rank_columns() -> dict[str, str]:
     names = ("recall", "recall_low", "recall_high", "rank", "rank_low", "rank_high")
     figures = dict.fromkeys(names, "float64")
     shares = {"findings": "int64", **dict.fromkeys(_SHARE[1:], "float64")}
-    counts = {"n": "int64", "traces": "int64"}
+    counts = dict.fromkeys(("n", "traces", "not_matched"), "int64")
     return {"judge_model": "object", "split": "object", **counts, **figures, **shares, "reason": "object"}
 
 
 def _why(row: Mapping[str, Any]) -> str | None:
-    empty = {name: NO_RANK for name in ("recall", "rank") if pd.isna(row[name])}
+    empty = {name: why_undefined(row, name) for name in ("recall", "rank") if pd.isna(row[name])}
     if not pd.isna(row["recall"]) and pd.isna(row["recall_low"]) and row["is_bounded"]:
         empty[f"recall {reasons.INTERVAL}"] = reasons.FLAT
-    return reasons.told({**empty, **({"matched_share": "no findings"} if pd.isna(row["matched_share"]) else {})})
+    if pd.isna(row["matched_share"]):
+        empty["matched_share"] = why_undefined(row, "matched_share")
+    return reasons.told(empty)
+
+
+def why_undefined(row: Mapping[Any, Any], name: str) -> str:
+    """Return why recall, rank or matched_share of a row of `rank_table` is undefined."""
+    if row["not_matched"] and row["n"] == 0:
+        return errors.NOT_MATCHED
+    return "no findings" if name == "matched_share" else NO_RANK
 
 
 def _matched_shares(findings: pd.DataFrame) -> dict[tuple[str, str], dict[str, float]]:
     """Of each judge model and split the share of findings that match, of those that were compared with the errors."""
     defaults = {"judge_model": frames.NO_JUDGE_MODEL, "split": frames.NO_SPLIT, "state": "scored"}
     rows = frames.with_defaults(findings, defaults)
-    rows = rows[rows["state"] != "not_matched"]
+    rows = _compared(rows)
     rows = rows.assign(matched=frames.flags(rows["matched"], "findings.matched")[0])
     return {
         (str(judge_model), str(split)): _matched_share(part)
         for (judge_model, split), part in rows.groupby(["judge_model", "split"])
     }
+
+
+def _compared(rows: pd.DataFrame) -> pd.DataFrame:
+    """The findings without those that were compared with no error yet.
+
+    Where all that a model has on traces with errors are such, its findings on traces without errors are left out too:
+    nothing was compared, and a share of 0 would say that it was.
+    """
+    waits = rows["state"] == "not_matched"
+    matched = pd.Series(frames.flags(rows["matched"], "findings.matched")[0], index=rows.index)
+    keys = [rows["judge_model"], rows["split"]]
+    some_wait, some_match = (flag.groupby(keys).transform("any") for flag in (waits, matched))
+    return rows[~waits & ~(some_wait & ~some_match)]
 
 
 def _matched_share(part: pd.DataFrame) -> dict[str, float]:

@@ -622,6 +622,16 @@ TABLES: Final[tuple[Table, ...]] = (
         unbounded=match_rates.PLAIN,
     ),
     Table(
+        name="match_thresholds",
+        title="Caught errors where proposed matches count from a higher confidence on, beside confirmed matches alone",
+        needs=_ERRORS,
+        build=lambda inputs: match_rates.match_thresholds(
+            inputs.frame("error_pairs"), missing=inputs.missing, draws=inputs.draws
+        ),
+        interval=_BY_TRACE,
+        why=match_rates.why_no_recall,
+    ),
+    Table(
         name="human_ceiling",
         title="Human ceiling of the score metrics: people against people",
         needs=_RATINGS,

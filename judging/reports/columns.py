@@ -278,10 +278,11 @@ def _repeats(connection: Connection) -> pd.DataFrame:
 
 
 def _decisions(connection: Connection) -> pd.DataFrame:
-    """cell_key, label_id, finding_id, status, localized of every pair that stands."""
-    rows = [(d.cell_key, d.label_id, d.finding_key, d.status, d.localized) for d in decisions(connection)]
-    columns = ["cell_key", "label_id", "finding_id", "status", "localized"]
-    return pd.DataFrame(rows, columns=columns).astype({"cell_key": "int64", "finding_id": "int64", "localized": bool})
+    """cell_key, label_id, finding_id, status, localized, confidence of every pair that stands."""
+    rows = [(d.cell_key, d.label_id, d.finding_key, d.status, d.localized, d.confidence) for d in decisions(connection)]
+    columns = ["cell_key", "label_id", "finding_id", "status", "localized", "confidence"]
+    types = {"cell_key": "int64", "finding_id": "int64", "localized": "bool", "confidence": "float64"}
+    return pd.DataFrame(rows, columns=columns).astype(types)
 
 
 def _frame(connection: Connection, query: Select[Any], columns: Sequence[str]) -> pd.DataFrame:

@@ -513,7 +513,7 @@ def _states(cells: pd.DataFrame) -> pd.Series:
 
 _ERROR_PAIR = [
     "trace_id", "error_id", "impact", "split", "judge_model", "dimension", "relevant", "state", "caught", "localized",
-    "match_status", "dimensions", "annotator",
+    "match_status", "match_confidence", "dimensions", "annotator",
 ]  # fmt: skip
 
 
@@ -524,7 +524,7 @@ def _error_pairs(
     own = errors[["trace_id", "label_id", "impact", "dimensions", "annotator", "row_key"]]
     pairs = cells.merge(own, on="trace_id", how="inner")
     pairs = pairs.merge(
-        decided[["cell_key", "label_id", "status", "localized"]], on=["cell_key", "label_id"], how="left"
+        decided[["cell_key", "label_id", "status", "localized", "confidence"]], on=["cell_key", "label_id"], how="left"
     )
     pairs = pairs.merge(seen, on=["cell_key", "annotator"], how="left")
     # a judge that found its rubric not applicable has said something: it reported no error
@@ -533,7 +533,8 @@ def _error_pairs(
     localized = matched & pairs["localized"].eq(True)  # undefined is not localized
     is_known = answered & (matched | (pairs["row_key"] <= pairs["last_label"]))
     state = pd.Series("scored", index=pairs.index).mask(~is_known, "not_matched").where(answered, "failed")
-    return pairs.rename(columns={"label_id": "error_id", "status": "match_status"}).assign(
+    names = {"label_id": "error_id", "status": "match_status", "confidence": "match_confidence"}
+    return pairs.rename(columns=names).assign(
         split=_splits(pairs["trace_id"], filters),
         relevant=_relevant(pairs),
         state=state,

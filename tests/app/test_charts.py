@@ -533,3 +533,24 @@ def test_a_metric_of_scores_is_offered_and_drawn_as_its_record_says(metric: scor
 def test_an_error_has_its_best_value_at_0_and_an_agreement_at_1() -> None:
     aims = {metric.name: metric.aim for metric in METRICS}
     assert [aims[name] for name in ("mae", "nmae", "bias", "ac2", "recall", "unscored")] == [0, 0, 0, 1, 1, 0]
+
+
+def test_recall_by_threshold_has_a_line_a_judge_and_a_mark_of_confirmed_matches_where_there_are_any() -> None:
+    rows = [
+        {"label": name, "threshold": at, "recall": recall, "recall_low": 0.1, "recall_high": 0.9, "n": n,
+         "confirmed_recall": confirmed, "confirmed_recall_low": 0.1, "confirmed_recall_high": 0.5}
+        for name, n, confirmed in (("a", 40, 0.25), ("b", 5, float("nan")))
+        for at, recall in ((0.45, 0.5), (0.95, 0.4))
+    ]  # fmt: skip
+    figure = charts.threshold_lines(pd.DataFrame(rows))
+    a, a_confirmed, b, b_confirmed = figure.data
+    assert (list(a.x), list(a.y), a.name, set(a.marker.symbol)) == ([0.45, 0.95], [0.5, 0.4], "a", {"circle"})
+    assert (list(a_confirmed.y), list(b_confirmed.y), set(b.marker.symbol)) == ([0.25], [], {"circle-open"})
+
+
+def test_rows_without_any_value_keep_their_names_and_reasons_apart() -> None:
+    rows = pd.DataFrame({"label": ["a", "b"], "value": np.nan, "low": np.nan, "high": np.nan, "n": 0, "reason": "why"})
+    figure = charts.forest(rows, title="Recall")
+    assert (figure.layout.yaxis.type, [note.y for note in figure.layout.annotations]) == (
+        "category", ["a  (n 0)", "b  (n 0)"],
+    )  # fmt: skip

@@ -24,6 +24,7 @@ from tracejury.app.components.charts.errors import (
 )
 from tracejury.app.components.charts.planning import power_curve, width_curve
 from tracejury.app.components.charts.raters import FINAL, calibration_bars, rater_dots
+from tracejury.app.components.charts.recall import threshold_lines
 from tracejury.app.components.charts.scores import (
     BIN,
     alpha_histogram,
@@ -92,5 +93,6 @@ __all__ = [
     "score_grid",
     "size_bars",
     "spread_histogram",
+    "threshold_lines",
     "width_curve",
 ]

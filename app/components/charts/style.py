@@ -149,8 +149,8 @@ def name_rows(figure: go.Figure, names: Sequence[str], shown: Sequence[str] | No
     """One row a name, read from the top; long names are shortened on the axis alone."""
     texts = [shortened(name) for name in names] if shown is None else list(shown)
     figure.update_yaxes(
-        categoryorder="array", categoryarray=list(names)[::-1], range=[-0.6, len(names) - 0.4], tickmode="array",
-        tickvals=list(names), ticktext=texts,
+        type="category", categoryorder="array", categoryarray=list(names)[::-1], range=[-0.6, len(names) - 0.4],
+        tickmode="array", tickvals=list(names), ticktext=texts,
     )  # fmt: skip
 
 

@@ -50,6 +50,9 @@ SPLIT_MAY = " The filter Split may exclude the traces that have them."
 def why_no_errors(filters: Filters) -> str:
     """Why no error can be shown under a judge."""
     counts = counts_of(filters)
+    if counts["not_matched"]:
+        waiting = counted(counts["not_matched"], "error pair")
+        return f"n/a: no matches are proposed yet for {waiting}. Try: Propose matches by rule, above."
     if counts["error_pairs"]:
         return (
             f"None of {counted(counts['error_pairs'], 'error pair')} counts here: "

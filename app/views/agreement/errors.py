@@ -45,6 +45,7 @@ from tracejury.app.views.agreement.drilldowns import (
     open_trace,
 )
 from tracejury.app.views.agreement.evidence import evidence_card
+from tracejury.app.views.agreement.recall import thresholds_card
 from tracejury.app.views.agreement.slices import error_slices_card
 from tracejury.judging.agreement import errors
 from tracejury.judging.agreement.figure import TOO_FEW
@@ -67,6 +68,8 @@ def errors_view(filters: Filters, inputs: Inputs) -> None:
         grid_card(filters)
     with right, st.container(border=True, height="stretch"):
         map_card(filters)
+    with st.container(border=True):
+        thresholds_card(filters)
     with st.container(border=True):
         error_slices_card(filters)
     with st.container(border=True):
@@ -139,7 +142,8 @@ def grid_card(filters: Filters) -> None:
     table = table[table["dimension"].isin(DIMENSIONS)]
     judge_models = list(dict.fromkeys(table.loc[table["errors"] > 0, "judge_model"]))
     if not judge_models:
-        st.caption("Only judges of single dimensions have this grid; none of these filters answered a mapped error.")
+        none = "Only judges of single dimensions have this grid; none of these filters answered a mapped error."
+        st.caption(why_no_errors(filters) if counts_of(filters)["not_matched"] else none)
         return
     judge_model = st.selectbox("Judge model", judge_models, key="grid_system", width=240)
     drawn = errors.all_splits(table[table["judge_model"] == judge_model])
@@ -165,6 +169,9 @@ def map_card(filters: Filters) -> None:
     rates = split_labels(rates[(rates["impact"] == "all") & (rates["positives"] > 0)])
     undefined = rates[rates["precision"].isna() | rates["recall"].isna()]
     reached = None if late is not None else between_people(inputs.error_ceiling, set(rates["dimension"]))
+    if rates.empty:
+        st.caption(why_no_errors(filters))
+        return
     event = plot(charts.precision_recall(rates, reached), key="chart-map", alt="Precision against recall")
     point = kept_point(event, key="map", of=filters.unpinned(), drawn=late is None)
     if point is not None:

@@ -105,7 +105,9 @@ def ranks_card(filters: Filters) -> None:
     with right:
         for split, part in ranked.groupby("split", sort=False):
             plot(charts.ranks(part), key=f"chart-ranks-{split}", alt=f"Ranks of judge models, {split}")
-        if ranked.empty:
+        if ranked.empty and len(table) > 1:
+            st.caption(f"n/a: {ranking.why_undefined(table.to_dict('records')[0], 'rank')}.")
+        elif ranked.empty:
             st.caption("Two judge models or more on the same errors have ranks.")
 
 
@@ -126,7 +128,7 @@ def rank_cells(table: pd.DataFrame) -> pd.DataFrame:
 
 def _cell(row: Mapping[Any, Any], name: str, n: str) -> str:
     """An estimate of a row of `ranking.rank_table` with its interval and n."""
-    reason = "no findings" if name == "matched_share" else ranking.NO_RANK
+    reason = ranking.why_undefined(row, name)
     ends = {end: row.get(f"{name}_{end}") for end in ("low", "high")}
     return cell_text({"value": row[name], "n": row[n], "reason": reason, **ends})
 
@@ -232,7 +234,8 @@ def impact_card(filters: Filters) -> None:
                 key="behind-impact",
             )
     else:
-        st.caption("Pale: n < 10. Click a bar to list its errors, a line to list people's comparisons.")
+        lines = ", a line to list people's comparisons" * bool(shown["ceiling"].notna().any())
+        st.caption(f"Pale: n < 10. Click a bar to list its errors{lines}.")
     ceiling_line(late, has_ceiling=bool(shown["ceiling"].notna().any()), name="late-impact")
 
 

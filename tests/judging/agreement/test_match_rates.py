@@ -4,8 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracejury.judging.agreement.errors import error_table
-from tracejury.judging.agreement.match_rates import MEASURED, Measured, match_sensitivity, rule_rates, why_undefined
+from tracejury.judging.agreement.errors import error_table, suite_coverage
+from tracejury.judging.agreement.match_rates import (
+    MEASURED,
+    NO_CONFIDENCE,
+    NONE_CONFIRMED,
+    Measured,
+    match_sensitivity,
+    match_thresholds,
+    rule_rates,
+    why_no_recall,
+    why_undefined,
+)
 from tracejury.judging.agreement.prevalence import Calibration
 from tracejury.judging.matching.rule import RULE_VERSION
 
@@ -121,3 +131,54 @@ def test_a_judge_of_every_error_has_a_recall_and_no_precision() -> None:
 
 def test_the_measured_rule_is_the_one_that_ships() -> None:
     assert MEASURED.rule == RULE_VERSION  # another version is another rule: measure it on labelled pairs
+
+
+def matched(*rows: tuple[bool, str | None, float | None]) -> pd.DataFrame:
+    """Error pairs of judge model m by caught, match_status and match_confidence, two a trace."""
+    return pd.DataFrame(
+        [
+            {
+                "trace_id": f"t{n // 2}", "error_id": f"e{n}", "impact": "high", "judge_model": "m", "dimension": "TC",
+                "relevant": True, "caught": hit, "localized": hit, "match_status": status, "match_confidence": sure,
+            }
+            for n, (hit, status, sure) in enumerate(rows)
+        ]
+    )  # fmt: skip
+
+
+MATCHED = matched(
+    (True, "proposed", 0.45), (True, "proposed", 0.7), (True, "confirmed", 1.0), (False, None, None),
+    (True, "proposed", 0.95), (False, None, None), (False, None, None), (False, None, None),
+)  # fmt: skip
+
+
+def test_recall_falls_as_the_threshold_rises_and_confirmed_matches_stay() -> None:
+    table = match_thresholds(MATCHED).set_index("threshold")
+    assert table["recall"].to_dict() == {
+        **dict.fromkeys((0.45,), 4 / 8), **dict.fromkeys((0.5, 0.55, 0.6, 0.65, 0.7), 3 / 8),
+        **dict.fromkeys((0.75, 0.8, 0.85, 0.9, 0.95), 2 / 8),
+    }  # fmt: skip
+    assert set(table["confirmed_recall"]) == {1 / 8}
+    whole = suite_coverage(MATCHED).query("kind == 'caught' and impact == 'all'").iloc[0]
+    first = table.iloc[0]
+    assert (first["n"], first["recall_low"], first["recall_high"]) == (
+        whole["n"], whole["coverage_low"], whole["coverage_high"],
+    )  # fmt: skip
+
+
+def test_an_error_that_two_judges_caught_stays_while_one_match_reaches_the_threshold() -> None:
+    twice = pd.concat([MATCHED, MATCHED.assign(dimension="EE", match_confidence=0.9)], ignore_index=True)
+    assert set(match_thresholds(twice).set_index("threshold").loc[[0.5, 0.9], "recall"]) == {4 / 8}
+
+
+def test_what_is_not_known_of_matches_is_no_number() -> None:
+    proposed = MATCHED.assign(match_status="proposed")
+    nobody = match_thresholds(proposed).iloc[0].to_dict()
+    assert np.isnan(nobody["confirmed_recall"])
+    assert (nobody["confirmed"], why_no_recall(nobody, "confirmed_recall")) == (0, NONE_CONFIRMED)
+    unknown = match_thresholds(MATCHED.drop(columns="match_confidence")).iloc[0].to_dict()
+    assert np.isnan(unknown["recall"])
+    assert (unknown["confirmed_recall"], why_no_recall(unknown, "recall")) == (1 / 8, NO_CONFIDENCE)
+    waiting = match_thresholds(MATCHED.assign(state="not_matched", caught=None, localized=None)).iloc[0].to_dict()
+    assert (waiting["n"], why_no_recall(waiting, "recall")) == (0, "no matches proposed yet")
+    assert match_thresholds(MATCHED.head(0)).empty

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tracejury.judging.agreement.errors import NOT_MATCHED
 from tracejury.judging.agreement.ranking import NO_RANK, rank_bounds, rank_table
 
 
@@ -51,6 +52,19 @@ def test_one_judge_has_no_rank_and_the_reason_is_said() -> None:
     assert table["reason"].tolist() == [f"rank: {NO_RANK}; matched_share: no findings"]
     assert table[["rank", "rank_low", "rank_high"]].isna().all(axis=None)
     assert table[["recall", "n"]].to_numpy().tolist() == [[0.5, 2]]
+
+
+def test_where_nothing_was_matched_nothing_is_a_number() -> None:
+    """A finding on a trace without errors matches none; beside traces that wait, 0 of it would look like a share."""
+    pairs = pairs_of({"a": [[True], [False]], "b": [[True], [False]]})
+    pairs = pairs.assign(state="not_matched", caught=None, localized=None)
+    rows = [("t0", False, "not_matched"), ("t9", False, "scored")]
+    findings = pd.DataFrame(rows, columns=["trace_id", "matched", "state"]).assign(judge_model="a", split="all")
+    table = rank_table(pairs, findings)
+    assert set(table["reason"]) == {f"recall, rank, matched_share: {NOT_MATCHED}"}
+    assert table["not_matched"].tolist() == [2, 2]
+    answered = rank_table(pairs_of({"a": [[True]], "b": [[True]]}), findings.assign(state="scored"))
+    assert answered.set_index("judge_model").loc["a", ["findings", "matched_share"]].tolist() == [2, 0.0]
 
 
 def test_the_share_of_findings_that_match_leaves_out_those_that_nothing_was_compared_with() -> None:

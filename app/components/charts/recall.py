@@ -1,0 +1,67 @@
+"""Charts of recall by the confidence of matches."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from tracejury.app.components.charts.style import finished, series_color, shortened
+from tracejury.judging.agreement.figure import TOO_FEW
+
+HEIGHT = 360
+CONFIRMED = 1.05
+"""Where the axis of confidences has the matches that people confirmed."""
+
+
+def threshold_lines(table: pd.DataFrame) -> go.Figure:
+    """A line a judge: recall over the confidence from which proposed matches count; a diamond: confirmed alone.
+
+    `table`: `match_rates.match_thresholds` with a `label` for each judge. `customdata` is (label, low, high, n).
+    """
+    figure = go.Figure()
+    for place, (label, part) in enumerate(table.groupby("label", sort=False)):
+        look = {"legendgroup": str(place), "name": shortened(str(label))}
+        color = series_color(place)
+        known = part.dropna(subset=["recall"])
+        figure.add_scatter(
+            x=known["threshold"], y=known["recall"], mode="lines+markers", line={"color": color}, **look,
+            marker={"size": 8, "symbol": _filled(known, "circle")},
+            customdata=known[["label", "recall_low", "recall_high", "n"]].to_numpy(),
+            hovertemplate="%{customdata[0]}, confidence from %{x}<br>" + _ESTIMATE,
+        )  # fmt: skip
+        alone = part.dropna(subset=["confirmed_recall"]).head(1)
+        names = [f"confirmed_recall{end}" for end in ("", "_low", "_high")]
+        value, low, high = (alone[name] for name in names)
+        figure.add_scatter(
+            x=[CONFIRMED] * len(alone), y=value, mode="markers", showlegend=False, **look,
+            marker={"color": color, "symbol": _filled(alone, "diamond"), "size": 10}, error_y=_bars(value, low, high),
+            customdata=alone[["label", *names[1:], "n"]].to_numpy(),
+            hovertemplate="%{customdata[0]}, confirmed matches alone<br>" + _ESTIMATE,
+        )  # fmt: skip
+    ticks = [0.45, 0.55, 0.65, 0.75, 0.85, 0.95, CONFIRMED]
+    figure.update_xaxes(
+        title="least confidence of a proposed match", tickvals=ticks, range=[0.42, CONFIRMED + 0.06],
+        ticktext=[*(f"{tick:.2f}" for tick in ticks[:-1]), "confirmed"], zeroline=False,
+    )  # fmt: skip
+    return _of_recall(figure)
+
+
+_ESTIMATE = "recall %{y:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}], n = %{customdata[3]:,}<extra></extra>"
+
+
+def _bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]:
+    """Bars of an interval, thin; none where it is unknown."""
+    return {
+        "type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "thickness": 1.2,
+        "width": 4,
+    }  # fmt: skip
+
+
+def _filled(rows: pd.DataFrame, symbol: str) -> list[str]:
+    """The symbol of each row, hollow where n < 10."""
+    return [symbol if n >= TOO_FEW else f"{symbol}-open" for n in rows["n"]]
+
+
+def _of_recall(figure: go.Figure) -> go.Figure:
+    figure.update_yaxes(title="recall", range=[-0.02, 1.02], tickformat=".1f", zeroline=False)
+    return finished(figure, height=HEIGHT)

@@ -1,0 +1,44 @@
+"""Cards of recall: by the confidence of matches."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from tracejury.app.components import charts
+from tracejury.app.components.figures import plain
+from tracejury.app.components.judges import split_labels
+from tracejury.app.estimates import estimate
+from tracejury.app.views.agreement.cards import card, few_names, plot
+from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.match_rates import why_no_recall
+from tracejury.judging.reports.filters import Filters
+
+
+@card(
+    "thresholds",
+    "Recall by the confidence of matches",
+    "Share of the reference errors that any judge of a judge model caught, where a proposed match counts only from a "
+    "higher confidence on; at the right, of matches that people confirmed alone. Drawn from the stored confidences: "
+    "proposals are dropped and errors are not matched again, which could give more matches, never fewer.",
+    height=420,
+)
+def thresholds_card(filters: Filters) -> None:
+    table = estimate(filters, "table.match_thresholds")
+    table = split_labels(table.assign(label=table["judge_model"]))
+    drawn = table[table["recall"].notna() | table["confirmed_recall"].notna()]
+    if len(drawn):
+        plot(charts.threshold_lines(drawn), key="chart-thresholds", alt="Recall by the confidence of matches")
+        st.caption(f"Hover for the 95 % interval and n. Hollow: n < {TOO_FEW}.")
+    for reason, names in not_drawn(table).items():
+        st.caption(plain(f"Not drawn, {reason}: {few_names(names)}."))
+
+
+def not_drawn(table: pd.DataFrame) -> dict[str, list[str]]:
+    """The judges of `match_rates.match_thresholds` whose recall, or that of confirmed matches, is undefined, by why."""
+    reasons: dict[str, list[str]] = {}
+    for row in table.drop_duplicates("label").to_dict("records"):
+        empty = [name for name in ("recall", "confirmed_recall") if pd.isna(row[name])]
+        for reason in dict.fromkeys(why_no_recall(row, name) for name in empty):
+            reasons.setdefault(reason, []).append(str(row["label"]))
+    return reasons
