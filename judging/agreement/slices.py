@@ -266,7 +266,12 @@ def _test_rows(
 
 def _untested(why: str) -> dict[str, Any]:
     counts = dict.fromkeys(("slices", "left_out", "traces", "n", "n_interaction"), 0)
-    return {**counts, "p": np.nan, "p_interaction": np.nan, "reason": f"p, p_interaction: {why}"}
+    return {
+        **counts,
+        "p": np.nan,
+        "p_interaction": np.nan,
+        "reason": f"p, p_holm, p_interaction, p_interaction_holm: {why}",
+    }
 
 
 def _beside_others(placed: pd.DataFrame) -> pd.DataFrame:
@@ -293,7 +298,9 @@ def _tested(part: pd.DataFrame, draws: int, seed: int) -> dict[str, Any]:
         "p": p,
         "n_interaction": len(shared),
         "p_interaction": p_interaction,
-        "reason": reasons.told({name: why for name, (value, why) in gaps.items() if np.isnan(value)}),
+        "reason": reasons.told(
+            {one: why for name, (value, why) in gaps.items() if np.isnan(value) for one in (name, f"{name}_holm")}
+        ),
     }
 
 

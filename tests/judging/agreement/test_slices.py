@@ -150,11 +150,13 @@ def test_a_slice_that_is_hard_for_all_is_a_difference_and_no_interaction() -> No
 def test_why_a_test_is_missing() -> None:
     one = judges({"a": [[1, 0]] * 20})
     table = slice_tests(one, NO_SCORES, sliced("agent", {**HALVES}), draws=99)
-    assert set(table["reason"]) == {"p: traces do not vary; p_interaction: no other judge model"}
+    assert set(table["reason"]) == {
+        "p, p_holm: traces do not vary; p_interaction, p_interaction_holm: no other judge model"
+    }
     few = slice_tests(one, NO_SCORES, sliced("agent", {"t00": "left"}), draws=99)
     assert few["slices"].tolist() == [1, 1]
     assert few["left_out"].tolist() == [1, 1]
-    assert few["reason"].str.startswith("p: fewer than two slices of 5 traces").all()
+    assert few["reason"].str.startswith("p, p_holm: fewer than two slices of 5 traces").all()
 
 
 def test_a_judge_of_whom_nothing_is_known_stands_there_with_its_reason() -> None:
@@ -162,6 +164,8 @@ def test_a_judge_of_whom_nothing_is_known_stands_there_with_its_reason() -> None
     outside = pairs([(f"t{n:02}", False, False, "scored") for n in range(20)], "asks for none")
     table = slice_tests(pd.concat([waiting, outside], ignore_index=True), NO_SCORES, sliced("agent", {**HALVES}))
     reasons = table[table["kind"] == "caught"].set_index("judge_model")["reason"].to_dict()
+    every = "p, p_holm, p_interaction, p_interaction_holm"
     assert reasons == {
-        "waits": "p, p_interaction: no matches proposed yet", "asks for none": "p, p_interaction: no positives",
-    }  # fmt: skip
+        "waits": f"{every}: no matches proposed yet",
+        "asks for none": f"{every}: no positives",
+    }
