@@ -554,3 +554,24 @@ def test_rows_without_any_value_keep_their_names_and_reasons_apart() -> None:
     assert (figure.layout.yaxis.type, [note.y for note in figure.layout.annotations]) == (
         "category", ["a  (n 0)", "b  (n 0)"],
     )  # fmt: skip
+
+
+def test_recall_over_time_has_the_periods_in_their_order_and_leaves_out_what_is_unknown() -> None:
+    rows = [("a", "2026-W02", 0.5, 30), ("a", "2026-W10", float("nan"), 0), ("b", "2026-W10", 0.25, 4)]
+    table = pd.DataFrame(rows, columns=["label", "period", "recall", "n"])
+    figure = charts.period_dots(table.assign(recall_low=0.1, recall_high=0.9, traces=3))
+    a, b = figure.data
+    assert (list(a.x), list(b.x)) == (["2026-W02"], ["2026-W10"])
+    assert list(figure.layout.xaxis.categoryarray) == ["2026-W02", "2026-W10"]
+    assert (set(a.marker.symbol), set(b.marker.symbol)) == ({"circle"}, {"circle-open"})
+
+
+def test_calibration_has_a_mark_a_score_that_the_judge_gave() -> None:
+    table = pd.DataFrame(
+        {"judge_score": [0, 1, 2, 3], "n": [12, 3, 0, 20], "reference": [0.5, 1.5, float("nan"), 2.5],
+         "reference_low": 0.1, "reference_high": 2.9}
+    )  # fmt: skip
+    _, dots = charts.calibration_dots(table).data
+    assert (list(dots.x), list(dots.y)) == ([0, 1, 3], [0.5, 1.5, 2.5])
+    assert list(dots.marker.symbol) == ["circle", "circle-open", "circle"]
+    assert [row[0] for row in dots.customdata] == [0, 1, 3]

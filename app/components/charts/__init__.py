@@ -24,12 +24,13 @@ from tracejury.app.components.charts.errors import (
 )
 from tracejury.app.components.charts.planning import power_curve, width_curve
 from tracejury.app.components.charts.raters import FINAL, calibration_bars, rater_dots
-from tracejury.app.components.charts.recall import threshold_lines
+from tracejury.app.components.charts.recall import period_dots, threshold_lines
 from tracejury.app.components.charts.scores import (
     BIN,
     alpha_histogram,
     bias_plot,
     bucket_confusion,
+    calibration_dots,
     rater_grid,
     score_bars,
     score_grid,
@@ -68,6 +69,7 @@ __all__ = [
     "boxes",
     "bucket_confusion",
     "calibration_bars",
+    "calibration_dots",
     "consistency_violins",
     "counted_bars",
     "coverage_strip",
@@ -81,6 +83,7 @@ __all__ = [
     "lanes",
     "pair_grid",
     "paired_dots",
+    "period_dots",
     "place_bars",
     "power_curve",
     "precision_recall",

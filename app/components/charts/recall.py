@@ -1,4 +1,4 @@
-"""Charts of recall by the confidence of matches."""
+"""Charts of recall: by the confidence of matches, over periods of labelling, beside what a judge model costs."""
 
 from __future__ import annotations
 
@@ -65,3 +65,23 @@ def _filled(rows: pd.DataFrame, symbol: str) -> list[str]:
 def _of_recall(figure: go.Figure) -> go.Figure:
     figure.update_yaxes(title="recall", range=[-0.02, 1.02], tickformat=".1f", zeroline=False)
     return finished(figure, height=HEIGHT)
+
+
+def period_dots(table: pd.DataFrame) -> go.Figure:
+    """Recall with its interval in each period of labelling, a line a judge.
+
+    `table`: `over_time.recall_by_period` of one kind of period, with a `label` for each judge.
+    """
+    figure = go.Figure()
+    for place, (label, part) in enumerate(table.groupby("label", sort=False)):
+        known, color = part.dropna(subset=["recall"]), series_color(place)
+        figure.add_scatter(
+            x=known["period"], y=known["recall"], mode="lines+markers", name=shortened(str(label)),
+            line={"color": color}, marker={"size": 8, "symbol": _filled(known, "circle")},
+            error_y=_bars(known["recall"], known["recall_low"], known["recall_high"]),
+            customdata=known[["label", "recall_low", "recall_high", "n", "traces"]].to_numpy(),
+            hovertemplate="%{customdata[0]}, %{x}, %{customdata[4]:,} traces<br>" + _ESTIMATE,
+        )  # fmt: skip
+    periods = sorted(table["period"].unique())
+    figure.update_xaxes(type="category", categoryorder="array", categoryarray=periods)
+    return _of_recall(figure)

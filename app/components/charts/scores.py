@@ -31,6 +31,7 @@ from tracejury.judging.agreement.frames import in_order
 from tracejury.judging.agreement.marks import bias_lines
 from tracejury.judging.agreement.reliability import RELIABLE, TENTATIVE
 from tracejury.judging.agreement.rounding import half_up
+from tracejury.judging.agreement.scores import POINTS
 from tracejury.judging.records import DIMENSIONS
 
 FAILED = "#6B6F76"
@@ -247,3 +248,30 @@ def _draw_bias(figure: go.Figure, lines: pd.DataFrame, between: tuple[float, flo
 def _signed(value: float) -> str:
     """With the minus of the axis beside it."""
     return f"{value:+.2f}".replace("-", "−")
+
+
+def calibration_dots(table: pd.DataFrame) -> go.Figure:
+    """The mean reference score with its interval where a judge gave each score, beside the line of equal scores.
+
+    `table`: `calibration.calibration_table` of one judge. `customdata` is (judge_score, low, high, n).
+    """
+    known = table.dropna(subset=["reference"])
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[0, POINTS - 1], y=[0, POINTS - 1], mode="lines", name="equal scores", hoverinfo="skip",
+        line={"color": GREY, "width": 1, "dash": "dot"},
+    )  # fmt: skip
+    figure.add_scatter(
+        x=known["judge_score"], y=known["reference"], mode="markers", name="mean reference score, 95 % interval",
+        marker={"color": BLUE, "size": 10, "symbol": np.where(known["n"] < TOO_FEW, "circle-open", "circle")},
+        error_y={
+            "type": "data", "symmetric": False, "array": known["reference_high"] - known["reference"],
+            "arrayminus": known["reference"] - known["reference_low"], "thickness": 1.4, "width": 5,
+        },
+        customdata=known[["judge_score", "reference_low", "reference_high", "n"]].to_numpy(),
+        hovertemplate="judge %{customdata[0]:.0f}: reference %{y:.2f} [%{customdata[1]:.2f}, %{customdata[2]:.2f}]"
+        "<br>n = %{customdata[3]:,}<extra></extra>",
+    )  # fmt: skip
+    figure.update_xaxes(title="judge score", range=[-0.3, POINTS - 0.7], dtick=1, zeroline=False)
+    figure.update_yaxes(title="mean reference score", range=[-0.2, POINTS - 0.8], dtick=1, zeroline=False)
+    return finished(figure, height=380)

@@ -45,7 +45,7 @@ from tracejury.app.views.agreement.drilldowns import (
     open_trace,
 )
 from tracejury.app.views.agreement.evidence import evidence_card
-from tracejury.app.views.agreement.recall import thresholds_card
+from tracejury.app.views.agreement.recall import periods_card, thresholds_card
 from tracejury.app.views.agreement.slices import error_slices_card
 from tracejury.judging.agreement import errors
 from tracejury.judging.agreement.figure import TOO_FEW
@@ -68,8 +68,11 @@ def errors_view(filters: Filters, inputs: Inputs) -> None:
         grid_card(filters)
     with right, st.container(border=True, height="stretch"):
         map_card(filters)
-    with st.container(border=True):
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True, height="stretch"):
         thresholds_card(filters)
+    with right, st.container(border=True, height="stretch"):
+        periods_card(filters)
     with st.container(border=True):
         error_slices_card(filters)
     with st.container(border=True):

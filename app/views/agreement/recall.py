@@ -1,4 +1,4 @@
-"""Cards of recall: by the confidence of matches."""
+"""Cards of recall: by the confidence of matches, and over periods of labelling."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from tracejury.app.components import charts
 from tracejury.app.components.figures import plain
 from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
-from tracejury.app.views.agreement.cards import card, few_names, plot
+from tracejury.app.views.agreement.cards import card, few_names, plot, why_no_errors
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.match_rates import why_no_recall
+from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.reports.filters import Filters
 
 
@@ -42,3 +43,37 @@ def not_drawn(table: pd.DataFrame) -> dict[str, list[str]]:
         for reason in dict.fromkeys(why_no_recall(row, name) for name in empty):
             reasons.setdefault(reason, []).append(str(row["label"]))
     return reasons
+
+
+@card(
+    "periods",
+    "Recall over time",
+    "Share of the reference errors that any judge of a judge model caught, by guideline version or by the ISO week "
+    "in which the reference's labels were submitted, with its 95 % interval by trace. Drift: a permutation test of all "
+    "periods, with whole traces exchanged.",
+    height=420,
+)
+def periods_card(filters: Filters) -> None:
+    by = st.segmented_control(
+        "Periods", list(PERIODS), default="week", format_func=PERIODS.__getitem__, required=True, key="periods_by",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    table = estimate(filters, "table.recall_by_period")
+    table = table[table["by"] == by].assign(label=lambda rows: rows["judge_model"])
+    if not int(table["n"].sum()):
+        st.caption(why_no_errors(filters))
+        return
+    plot(charts.period_dots(table), key="chart-periods", alt="Recall over time")
+    st.caption(plain(f"{drift_words(table)} Hover for n. Hollow: n < {TOO_FEW}."))
+
+
+PERIODS = {"week": "weeks", "guideline": "guideline versions"}
+
+
+def drift_words(table: pd.DataFrame) -> str:
+    """The drift of each judge model in words; of one period that there is none to test."""
+    if table["period"].nunique() < 2:
+        return f"One period ({table['period'].iloc[0]}): drift needs two."
+    tested = table.drop_duplicates("label").dropna(subset=["drift_p"])
+    each = [f"{label} p = {half_up(p, 3)}" for label, p in zip(tested["label"], tested["drift_p"], strict=True)]
+    return f"Drift: {', '.join(each)}." if each else "Drift needs two periods with errors that were matched."

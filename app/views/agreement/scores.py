@@ -50,6 +50,8 @@ def scores_view(filters: Filters, inputs: Inputs) -> None:
         confusion_card(filters)
     with st.container(border=True):
         score_slices_card(filters)
+    with st.container(border=True):
+        calibration_card(filters)
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
         bias_card(filters)
@@ -92,6 +94,33 @@ def confusion_card(filters: Filters) -> None:
             drill_into_scores(
                 filters, reference_score=reference_score, judge_score=judge_score, of=rows["label"], key=key
             )
+
+
+@card(
+    "calibration",
+    "Calibration",
+    "Mean reference score of the traces to which a judge gave each score, with Student's 95 % interval. On the dotted "
+    "line a judge's score means what the reference's does.",
+    height=460,
+)
+def calibration_card(filters: Filters) -> None:
+    table = split_labels(with_labels(estimate(filters, "table.score_calibration")))
+    labels = list(dict.fromkeys(table.loc[table["n"] > 0, "label"]))
+    if not labels:
+        st.caption("No judge gave a score to a trace that the reference scored.")
+        return
+    label = st.selectbox("Judge", labels, key="calibration_judge", width=240)
+    mine = table[table["label"] == label]
+    event = plot(charts.calibration_dots(mine), key="chart-calibration", alt="Calibration")
+    point = chosen_point(event)
+    if point is None:
+        st.caption(f"Hollow: n < {TOO_FEW}. Click a mark to list its traces.")
+        return
+    one = mine.iloc[0]
+    drill_into_scores(
+        filters, judge_model=str(one["judge_model"]), dimension=str(one["dimension"]), split=str(one["split"]),
+        judge_score=f"{float(point[0]):g}", key="behind-calibration",
+    )  # fmt: skip
 
 
 @card("bias", "Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).", height=420)
