@@ -20,6 +20,7 @@ from tracejury.judging.store import tables
 from tracejury.judging.store.spans import AT_ONCE
 
 _COLUMNS: Final = [*EVIDENCE_PAIRS[:2], "finding_id", "judge_model", *EVIDENCE_PAIRS[2:], "split"]
+_IN_ORDER: Final = ["trace_id", "judge_model", "dimension", "split", "error_id", "finding_id"]
 _Quote = tuple[str, frozenset[str]]
 """What a finding quotes, and the spans that it cites."""
 
@@ -41,7 +42,7 @@ def evidence_pairs(connection: Connection, matched: pd.DataFrame) -> pd.DataFram
         evidence=pd.Series([word for word, _ in values], index=matched.index, dtype="object"),
         iou=pd.Series([iou for _, iou in values], index=matched.index, dtype="float64"),
     )
-    return table[_COLUMNS].reset_index(drop=True)
+    return table[_COLUMNS].sort_values(_IN_ORDER, kind="stable", ignore_index=True)
 
 
 def _of_trace(
