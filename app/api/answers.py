@@ -40,8 +40,17 @@ async def answered(work: Callable[[], Any]) -> Response:
     except TokenError as error:
         return _json({"error": str(error), "remedy": error.remedy}, error.status)
     except NotServedError as error:
-        return _json({"error": error.reason, "remedy": error.remedy}, error.status)
+        return _refusal(error)
     return made if isinstance(made, Response) else _json(made, 200)
+
+
+async def answered_body(request: Request, work: Callable[[dict[str, Any]], Any]) -> Response:
+    """As `answered`, where `work` takes the request's JSON object; what is none is refused."""
+    try:
+        body = await json_body(request)
+    except NotServedError as error:
+        return _refusal(error)
+    return await answered(lambda: work(body))
 
 
 async def json_body(request: Request) -> dict[str, Any]:
@@ -85,6 +94,10 @@ class Readings:
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return fresh
+
+
+def _refusal(error: NotServedError) -> Response:
+    return _json({"error": error.reason, "remedy": error.remedy}, error.status)
 
 
 def _json(body: Any, status: int) -> Response:

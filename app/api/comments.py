@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tracejury.app.api.answers import NotServedError, answered, json_body
+from tracejury.app.api.answers import NotServedError, answered, answered_body
 from tracejury.app.api.rights import checked, still_may
 from tracejury.app.grants import Grant
 from tracejury.app.session import Role
@@ -29,8 +29,6 @@ from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import people
 
-RELOAD = "reload the page"
-
 
 def comment_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
     """GET `{comments, people}` of a trace; POST `{comment_id, span_id, label_id, body}`, or `{comment_id, deleted}`."""
@@ -41,12 +39,7 @@ def comment_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
     async def post(request: Request) -> Response:
         trace_id = request.path_params["trace_id"]
-        try:
-            body = await json_body(request)
-        except NotServedError as error:
-            refused = error
-            return await answered(lambda: _refuse(refused))
-        return await answered(lambda: _post(space(), trace_id, body))
+        return await answered_body(request, lambda body: _post(space(), trace_id, body))
 
     path = "/api/comments/{trace_id:path}"
     return (Route(path, get), Route(path, post, methods=["POST"]))
@@ -97,7 +90,3 @@ def _shown(comment: Comment, reader: str) -> dict[str, Any]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _refuse(error: NotServedError) -> None:
-    raise error

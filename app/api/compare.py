@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tracejury.app.api.answers import NotServedError, Readings, answered, json_body
+from tracejury.app.api.answers import NotServedError, Readings, answered, answered_body
 from tracejury.app.api.rights import checked
 from tracejury.app.components.comparison.payload import pairs_payload, texts_payload
 from tracejury.app.grants import Grant
@@ -42,12 +42,7 @@ def compare_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
         return await answered(lambda: _texts(space(), readings, trace_id, asked))
 
     async def decision(request: Request) -> Response:
-        try:
-            body = await json_body(request)
-        except NotServedError as error:
-            refused = error
-            return await answered(lambda: _refuse(refused))
-        return await answered(lambda: _decide(space(), readings, body))
+        return await answered_body(request, lambda body: _decide(space(), readings, body))
 
     return (
         Route("/api/compare/texts/{trace_id:path}", texts),
@@ -143,10 +138,6 @@ def _undo(connection: Connection, *, label_id: str, finding_key: int, author: st
         undo_decision(connection, label_id=label_id, finding_key=finding_key, author=author)
     except KeyError as error:
         raise NotServedError(409, "there is no decision of yours on this match to undo", RELOAD) from error
-
-
-def _refuse(error: NotServedError) -> None:
-    raise error
 
 
 ROUTES = compare_routes(workspace)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tracejury.app.api.answers import NotServedError, answered, json_body
+from tracejury.app.api.answers import NotServedError, answered, answered_body
 from tracejury.app.api.rights import checked
 from tracejury.app.components.annotator.shortcuts import key_conflict
 from tracejury.ingest.store import read_transaction, write_transaction
@@ -35,12 +35,7 @@ def settings_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
         return await answered(lambda: _get(space(), asked))
 
     async def put(request: Request) -> Response:
-        try:
-            body = await json_body(request)
-        except NotServedError as error:
-            refused = error
-            return await answered(lambda: _refuse(refused))
-        return await answered(lambda: _put(space(), body))
+        return await answered_body(request, lambda body: _put(space(), body))
 
     return (Route("/api/settings", get), Route("/api/settings", put, methods=["PUT"]))
 
@@ -97,7 +92,3 @@ def _are_widths(panes: object) -> bool:
 def _all(connection: Connection, user: str) -> dict[str, Any]:
     text = connection.scalar(select(tables.annotator.c.settings).where(tables.annotator.c.annotator == user))
     return {} if text is None else dict(orjson.loads(text))
-
-
-def _refuse(error: NotServedError) -> None:
-    raise error
