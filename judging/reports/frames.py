@@ -146,13 +146,12 @@ class LazyFrames:
     @cached_property
     def _compared(self) -> pd.DataFrame:
         """Cells of reviewed traces, of judges that report errors those on shared traces, where that is wanted."""
-        return self._on_shared(self._seen, self.filters.missing)
+        return self._on_shared(self.overlap, self.filters.missing)
 
-    def _on_shared(self, cells: pd.DataFrame, missing: Missing) -> pd.DataFrame:
-        reporting, filters = self._reporting(cells), self.filters
-        if not overlap_of(reporting, reporting.head(0), missing, is_wanted=filters.same_traces).is_applied:
-            return cells
-        return _those(cells, shared_cells(reporting, missing, all_models=True))
+    def _on_shared(self, overlap: Overlap, missing: Missing) -> pd.DataFrame:
+        if not overlap.is_applied:
+            return self._seen
+        return _those(self._seen, shared_cells(self._reporting(self._seen), missing, all_models=True))
 
     def _same_scored(self, cells: pd.DataFrame, missing: Missing) -> pd.DataFrame:
         """Cells of which those of judges that score are on the traces that all judges of the dimension scored."""
@@ -185,8 +184,7 @@ class LazyFrames:
 
     @cached_property
     def matched(self) -> pd.DataFrame:
-        cells = self._compared if self.overlap.is_applied else self._seen
-        return _matched(self._reporting(cells), self._truth.decided, self.filters)
+        return _matched(self._reporting(self._compared), self._truth.decided, self.filters)
 
     @cached_property
     def findings(self) -> pd.DataFrame:
@@ -240,7 +238,9 @@ class LazyFrames:
     @cached_property
     def _asked(self) -> pd.DataFrame:
         """Cells likewise, of TRAIL's measures: a failure is an empty answer there."""
-        return self._on_shared(self._seen, "disagree")
+        cells = self._reporting(self._seen)
+        overlap = overlap_of(cells, cells.head(0), "disagree", is_wanted=self.filters.same_traces)
+        return self._on_shared(overlap, "disagree")
 
     @cached_property
     def trail_predictions(self) -> pd.DataFrame:
