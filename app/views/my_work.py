@@ -19,7 +19,16 @@ from tracejury.app.grants import Grant
 from tracejury.app.session import comment_role, link_params, said, say, user, workspace
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.ingest.store.search import Hit, search
-from tracejury.judging.labels.comments import LEADS, Comment, CommentError, mark_read, mentioned, messages, put_comment
+from tracejury.judging.labels.comments import (
+    LEADS,
+    LONGEST,
+    Comment,
+    CommentError,
+    mark_read,
+    mentioned,
+    messages,
+    put_comment,
+)
 from tracejury.judging.labels.my_work import MyTrace, disputed, my_traces, returned, unread_comments
 from tracejury.judging.queues.queue_store import occasion_of, queues
 from tracejury.judging.store.people import people
@@ -185,7 +194,7 @@ def message_form() -> None:
     turn = st.session_state.get("messages_sent", 0)
     with st.form(f"message-{turn}", border=False):
         to = recipients(names, leads, turn)
-        body = st.text_area("Message", key=f"message_body_{turn}", max_chars=10_000)
+        body = st.text_area("Message", key=f"message_body_{turn}", max_chars=LONGEST)
         if not st.form_submit_button("Send"):
             return
     if not to and not leads:

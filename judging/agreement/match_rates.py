@@ -142,13 +142,13 @@ def match_sensitivity(
 ) -> pd.DataFrame:
     """Recall, precision and F1 of caught errors as they would be without the mistakes of the matching rule.
 
-    `error_rates`: `errors.error_table`; `confirmed`: judge models some of whose matches are people's, to which the
-    rule's mistakes do not apply. `_corrected`: the rates of caught among relevant and among other errors, each
-    corrected by Rogan and Gladen 1978 for how often the rule catches an error that the judge described (sensitivity)
-    and leaves one that it did not (1 - false matches). `_lowest`: for false matches alone, `_highest`: for missed
-    matches alone; of precision the lower and the higher of the two. The interval of the corrected recall draws both
-    samples (`prevalence.corrected_rate`); none with `draws=0`. NaN where the rate itself is (`why_undefined`), and of
-    confirmed matches.
+    `error_rates`: `errors.error_table`; `confirmed`: judge models some of whose matches are people's, of which it is
+    not known how many mistakes of the rule are left. `_corrected`: the rates of caught among relevant and among other
+    errors, each corrected by Rogan and Gladen 1978 for how often the rule catches an error that the judge described
+    (sensitivity) and leaves one that it did not (1 - false matches). `_lowest`: for false matches alone, `_highest`:
+    for missed matches alone; of precision the lower and the higher of the two. The interval of the corrected recall
+    draws both samples (`prevalence.corrected_rate`); none with `draws=0`. NaN where the rate itself is
+    (`why_undefined`), and of a judge model some of whose matches are confirmed.
     """
     rows = error_rates[error_rates["kind"] == "caught"].to_dict("records")
     table = pd.DataFrame([_sensitivity_row(row, confirmed, measured.calibration, draws, seed) for row in rows])
@@ -157,7 +157,7 @@ def match_sensitivity(
     return table.assign(reason=table["reason"].where(table["reason"].notna(), None))
 
 
-CONFIRMED: Final = "matches were confirmed by people, and the rule's mistakes do not apply"
+CONFIRMED: Final = "some matches were confirmed by people: how many mistakes of the rule are left is not known"
 
 
 def why_undefined(row: Mapping[Any, Any], name: str) -> str:
