@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
+import time
+import traceback
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -26,6 +29,8 @@ from tracejury.judging.store.revisions import Revision
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 OpenPage = Callable[..., AppTest]
+RUN_S = 600.0
+"""When a run of a script is given up. Only one that never ends takes so long, on whatever machine."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,8 +42,21 @@ def _read_once() -> Iterator[None]:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         for module in (app_test, local_script_runner):
             patch.setattr(module, "ScriptCache", lambda: kept)
+        patch.setattr(local_script_runner, "require_widgets_deltas", _wait_for_end)
         streamlit.config.set_option("runner.magicEnabled", False)
         yield
+
+
+def _wait_for_end(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
+    """Wait until the script has ended. Streamlit's own wait reads the wall clock, and fails a test where the machine
+    slept or its clock was set. Raises `RuntimeError` with the place of each thread where it never ends."""
+    give_up = time.monotonic() + max(timeout, RUN_S)
+    while not runner.script_stopped():
+        if time.monotonic() > give_up:
+            stacks = ["".join(traceback.format_stack(frame)) for frame in sys._current_frames().values()]
+            runner.request_stop()
+            raise RuntimeError("\n\n".join(["the script did not end; each thread stood at", *stacks]))
+        time.sleep(0.001)
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +130,7 @@ def open_page() -> OpenPage:
     """Open a page by its file's name, with query parameters; fails on any exception shown."""
 
     def opened(name: str, **query: str | list[str]) -> AppTest:
-        at = AppTest.from_file(str(MAIN), default_timeout=90)
+        at = AppTest.from_file(str(MAIN), default_timeout=RUN_S)
         at.switch_page(str(next(page.script for page in (*PAGES, ACCOUNT) if page.file == name)))
         for key, value in query.items():
             at.query_params[key] = value
