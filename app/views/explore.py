@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -17,7 +18,8 @@ from tracejury.app.components.figures import FEW_NOTE, counted, greyed, interval
 from tracejury.app.components.glossary import meanings
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
-from tracejury.app.session import link_params, must, workspace
+from tracejury.app.session import link_params, must, user, workspace
+from tracejury.app.views.admin_forms.queues import pick_by_hand
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.intervals import wilson_bounds
@@ -188,14 +190,15 @@ def listed(traces: pd.DataFrame, total: int) -> None:
         place = int(st.pagination(pages, key="list_page") or 1) - 1 if pages > 1 else 0
         shown = traces[LISTED].iloc[place * PAGE : (place + 1) * PAGE].reset_index(drop=True)
         listings.note_rows(shown[shown["errors"].fillna(0).gt(0) | shown["lowest_score"].notna()], "Explore")
-        event = st.dataframe(
+        digest = zlib.crc32("\n".join(shown["trace_id"]).encode())  # other rows: nothing of them is selected
+        event: Any = st.container(key="traces").dataframe(
             shown,
             hide_index=True,
             placeholder="n/a",
             height=min(38 + 35 * len(shown), 420),
-            key="traces",
+            key=f"traces-{digest}",
             on_select="rerun",
-            selection_mode="single-row",
+            selection_mode="multi-row",
             column_config={
                 "trace_id": st.column_config.TextColumn("trace", pinned=True, width=150),
                 "name": st.column_config.TextColumn("name", width=130),
@@ -222,19 +225,31 @@ def listed(traces: pd.DataFrame, total: int) -> None:
                 ),
             },
         )
-        row = chosen_row(event, len(shown))
-        if row is None:
+        rows = [row for row in event.selection.rows if row < len(shown)]
+        if not rows:
             st.caption("Select a row to open its trace.")
             return
-        open_trace(str(shown["trace_id"].iloc[row]))
+        with st.container(horizontal=True):
+            open_traces([str(shown["trace_id"].iloc[row]) for row in rows])
+
+
+def open_traces(trace_ids: list[str]) -> None:
+    """Ways to Work and Compare for one trace, and for administrators to a new queue of all of them."""
+    if len(trace_ids) == 1:
+        open_trace(trace_ids[0])
+    if user().may("admin") and st.button(
+        f"Put {counted(len(trace_ids), 'trace')} in a new queue", key="to-queue", icon=":material/playlist_add:",
+        help="Opens Admin with these traces. Traces chosen by hand have no known chance to be drawn.",
+    ):  # fmt: skip
+        pick_by_hand(trace_ids)
+        st.switch_page("views/admin.py", query_params=link_params())
 
 
 def open_trace(trace_id: str) -> None:
-    with st.container(horizontal=True):
-        if st.button("Open in Work", key="to-work", type="primary", icon=":material/edit_note:"):
-            st.switch_page("views/work.py", query_params=link_params(trace=trace_id))
-        if st.button("Open in Compare", key="to-compare", icon=":material/compare_arrows:"):
-            st.switch_page("views/compare.py", query_params=link_params(trace=trace_id))
+    if st.button("Open in Work", key="to-work", type="primary", icon=":material/edit_note:"):
+        st.switch_page("views/work.py", query_params=link_params(trace=trace_id))
+    if st.button("Open in Compare", key="to-compare", icon=":material/compare_arrows:"):
+        st.switch_page("views/compare.py", query_params=link_params(trace=trace_id))
 
 
 def of_traces(rows: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:

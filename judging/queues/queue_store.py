@@ -47,7 +47,7 @@ QUEUES = "queues"
 Status = Literal["open", "submitted", "skipped"]
 Outcome = Literal["counted", "extra", "skipped", "expired"]
 Hidden = Literal["agent", "model"]
-Sampling = Literal["all", "random", "stratified", "disputed", "predicted", "coverage"]
+Sampling = Literal["all", "random", "stratified", "disputed", "predicted", "coverage", "hand"]
 _queue, _item, _lease, _review = tables.queue, tables.queue_item, tables.lease, tables.review
 _is_live = _item.c.retired_at.is_(None)
 
@@ -61,7 +61,8 @@ class TraceFilter:
     """Which traces a queue takes. Empty and None mean all; `search` looks into name and goal.
 
     `untouched` leaves out traces that somebody has submitted. Of the rest `count` are taken as `sampling` says
-    (`draw_traces`); `stratum` is what a stratified sample is drawn by.
+    (`draw_traces`); `stratum` is what a stratified sample is drawn by. Sampling by `hand` takes `trace_ids` alone, in
+    their order.
     """
 
     trace_ids: tuple[str, ...] = ()
@@ -175,8 +176,11 @@ def draw_traces(connection: Connection, chosen_by: TraceFilter, *, seed: int = 1
     """The traces that a filter takes, in order of ingestion, each with the chance with which it was drawn.
 
     The chance is None where there is none: the first traces of a list, traces named one by one, and a draw from those
-    that are left once others were submitted, whose chances depend on the earlier draw.
+    that are left once others were submitted, whose chances depend on the earlier draw. Traces chosen by hand come as
+    they are named, unknown ones too: `make_queue` and `add_traces` refuse these.
     """
+    if chosen_by.sampling == "hand":
+        return dict.fromkeys(chosen_by.trace_ids)
     rows = [row for row in connection.execute(_matching(chosen_by)).all() if _has_one(row, chosen_by)]
     every = len(rows)
     if chosen_by.untouched:
@@ -193,7 +197,7 @@ def _drawn(
 ) -> dict[str, float | None]:
     names = [row.trace_id for row in rows]
     match chosen_by.sampling:
-        case "all":
+        case "all" | "hand":
             return dict.fromkeys(names[:count], 1.0 if count == len(names) else None)
         case "random":
             return dict.fromkeys(queueing.random_sample(names, count, seed=seed), count / max(len(names), 1))
@@ -303,7 +307,8 @@ def must_be_published(connection: Connection, version: int | None) -> None:
 def queues(connection: Connection) -> list[Row[Any]]:
     """Every queue with `items`, `places` (people wanted, summed), `done` (places that count) and `is_practice`.
 
-    Retired items count in none of them.
+    `least_chance` and `most_chance` are those of its traces to be drawn, None where no trace has a known one; `unknown`
+    counts the traces without. Retired items count in none of them.
     """
     items = (
         select(
@@ -311,6 +316,9 @@ def queues(connection: Connection) -> list[Row[Any]]:
             func.sum(case((_is_live, 1), else_=0)).label("items"),
             func.sum(case((_is_live, _item.c.wanted), else_=0)).label("places"),
             func.max(case((_item.c.is_practice, 1), else_=0)).label("is_practice"),
+            func.min(case((_is_live, _item.c.inclusion))).label("least_chance"),
+            func.max(case((_is_live, _item.c.inclusion))).label("most_chance"),
+            func.sum(case((and_(_is_live, _item.c.inclusion.is_(None)), 1), else_=0)).label("unknown"),
         )
         .group_by(_item.c.queue_key)
         .subquery()
@@ -324,7 +332,14 @@ def queues(connection: Connection) -> list[Row[Any]]:
     )
     query = (
         select(
-            _queue, items.c["items"], items.c.places, items.c.is_practice, func.coalesce(done.c.done, 0).label("done")
+            _queue,
+            items.c["items"],
+            items.c.places,
+            items.c.is_practice,
+            items.c.least_chance,
+            items.c.most_chance,
+            items.c.unknown,
+            func.coalesce(done.c.done, 0).label("done"),
         )
         .join(items, items.c.queue_key == _queue.c.queue_key)
         .outerjoin(done, done.c.queue_key == _queue.c.queue_key)

@@ -90,8 +90,9 @@ def rarity(rows: Sequence[Row[Any]]) -> dict[str, float]:
 def recorded_chances(connection: Connection) -> dict[str, float | None] | None:
     """The chance with which a queue drew each of its traces, practice left out; None where no queue holds any.
 
-    A trace's chance is None where its queue recorded none. Where several queues drew by chances below 1, nobody knows
-    the chance of a trace to be in any of them: all are None.
+    A trace's chance is None where one of its queues recorded none, as for a trace chosen by hand: it may have been
+    labelled for that. Where several queues drew by chances below 1, nobody knows the chance of a trace to be in any of
+    them: all are None.
     """
     item = tables.queue_item
     rows = connection.execute(
@@ -103,7 +104,8 @@ def recorded_chances(connection: Connection) -> dict[str, float | None] | None:
     is_one = len(drawn) == 0 or len({row.queue_key for row in rows}) == 1
     chances: dict[str, float | None] = {}
     for row in rows:
-        chances[row.trace_id] = (row.inclusion or chances.get(row.trace_id)) if is_one else None
+        is_known = is_one and chances.get(row.trace_id, 1.0) is not None
+        chances[row.trace_id] = row.inclusion if is_known else None
     return chances
 
 

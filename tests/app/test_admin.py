@@ -70,6 +70,47 @@ def test_a_queue_is_made_from_the_traces_of_the_filter(full: Workspace, open_pag
     assert sorted(wanted) == [1, 1, 2, 2]
 
 
+def at_hand_picked(open_page: OpenPage, ids: str) -> AppTest:
+    at = open_page("admin")
+    at.segmented_control(key="admin_view").set_value("Queues").run()
+    at.selectbox(key="filter_sampling").select("hand").run()
+    at.text_area(key="filter_ids").input(ids).run()
+    return at
+
+
+def test_a_queue_is_made_from_exactly_the_traces_chosen_by_hand_with_unknown_chances(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    with read_transaction(full.engine) as connection:
+        first, second, *_ = trace_ids(connection)
+    at = at_hand_picked(open_page, f" {second}\n\n{first} \n{second}")
+    (words,) = [caption.value for caption in at.caption if "2 traces of 6 chosen by hand." in caption.value]
+    assert "Nobody knows their chance to be drawn" in words
+    at.text_input(key="queue_name").input("telling")
+    at.button(key="FormSubmitter:make_queue-Create queue").click().run()
+    assert [one.value for one in at.success] == ["The queue is created with 2 traces."]
+    assert at.dataframe[0].value["chances"].tolist() == ["unknown"]
+    assert at.text_area(key="filter_ids").value == ""
+    with read_transaction(full.engine) as connection:
+        items = connection.execute(select(tables.queue_item).order_by(tables.queue_item.c.position)).all()
+    assert [(item.trace_id, item.inclusion) for item in items] == [(second, None), (first, None)]
+
+
+@pytest.mark.parametrize(("ids", "why"), [("abc\ndef", "trace abc is not in this workspace"), ("", "would be empty")])
+def test_no_queue_is_made_of_unknown_ids_or_of_none(full: Workspace, open_page: OpenPage, ids: str, why: str) -> None:
+    at = at_hand_picked(open_page, ids)
+    known = [one.value.replace("\\", "") for one in at.error]
+    assert known == (["This workspace holds no trace 'abc'; 2 of 2 IDs unknown. " + CORRECT] if ids else [])
+    at.text_input(key="queue_name").input("telling")
+    at.button(key="FormSubmitter:make_queue-Create queue").click().run()
+    assert why in at.error[-1].value
+    with read_transaction(full.engine) as connection:
+        assert queues(connection) == []
+
+
+CORRECT = "Try: correct or delete these lines."
+
+
 def test_a_queue_without_a_name_is_refused(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("admin")
     at.segmented_control(key="admin_view").set_value("Queues").run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -71,6 +72,20 @@ def test_a_facet_narrows_the_list(shown: Workspace, open_page: OpenPage) -> None
     at = open_page("explore", facet_score="0")
     table = at.dataframe[0].value
     assert set(table["lowest_score"]) == {0}
+
+
+def test_rows_chosen_by_an_administrator_go_to_the_form_of_a_new_queue(shown: Workspace, open_page: OpenPage) -> None:
+    at = open_page("explore")
+    ids = at.dataframe[0].value["trace_id"].tolist()
+    at.session_state[f"traces-{zlib.crc32(chr(10).join(ids).encode())}"] = {
+        "selection": {"rows": [4, 1], "columns": [], "cells": []}
+    }
+    at.run()
+    (button,) = [one for one in at.button if one.label == "Put 2 traces in a new queue"]
+    button.click().run()
+    at.switch_page("views/admin.py").run()
+    assert at.text_area(key="filter_ids").value == f"{ids[4]}\n{ids[1]}"
+    assert any("2 traces of 6 chosen by hand." in one.value for one in at.caption)
 
 
 def label(name: str, *dimensions: str, text: str = "") -> tuple[object, ...]:

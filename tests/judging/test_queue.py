@@ -443,6 +443,19 @@ class TestMakingQueues:
         twice = made("again", TraceFilter(sampling="coverage", count=3))
         assert set((twice or {}).values()) == {None}  # nobody knows the chance to be in either
 
+    def test_a_trace_chosen_by_hand_has_no_known_chance_even_if_another_queue_takes_all(self, space: Workspace) -> None:
+        by_hand = TraceFilter(trace_ids=(trace_id(5), trace_id(2)), sampling="hand")
+        with write_transaction(space.engine) as connection:
+            for name, chosen_by in (("hand", by_hand), ("all", TraceFilter())):
+                chances = draw_traces(connection, chosen_by)
+                make_queue(connection, QueueSpec(name=name, author="root"), [*chances], now=T0, chances=chances)
+            assert list(draw_traces(connection, by_hand)) == [trace_id(5), trace_id(2)]
+            known = recorded_chances(connection) or {}
+            hand, every = queues(connection)
+        assert {name for name, chance in known.items() if chance is None} == {trace_id(5), trace_id(2)}
+        assert (hand.unknown, hand.least_chance) == (2, None)
+        assert (every.unknown, every.least_chance, every.most_chance) == (0, 1.0, 1.0)
+
     def test_more_errors_are_expected_where_the_checks_and_people_found_more(self, space: Workspace) -> None:
         with read_transaction(space.engine) as connection:
             assert set(predicted_errors(connection, [trace_id(0), trace_id(1)]).values()) == {0.0}

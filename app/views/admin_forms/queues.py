@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 from datetime import time as clock
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ SAMPLINGS = {
     "disputed": "more where judges disagree",
     "predicted": "more where errors are expected",
     "coverage": "more with rare tools and agents",
+    "hand": "traces chosen by hand",
 }
 HIDEABLE: tuple[queue.Hidden, ...] = ("agent", "model")
 PASS_MARK = 60  # percent that a form offers
@@ -56,6 +58,10 @@ def show_queues() -> None:
         shares["places"] = st.column_config.NumberColumn(
             "places", help="People wanted, summed over traces; a practice queue wants no number of people"
         )
+        shares["chances"] = st.column_config.TextColumn(
+            "chances", help="Chances of its traces to be drawn from all traces of this workspace. Unknown: some were "
+            "chosen by hand, put in later, or drawn elsewhere (a corpus sample keeps its own chances)."
+        )  # fmt: skip
         shares["done"] = st.column_config.NumberColumn("done", help="Submissions that count, hidden repeats left out")
         st.dataframe(pd.DataFrame([queue_row(row) for row in known]), hide_index=True, column_config=shares)
         with st.container(border=True):
@@ -78,6 +84,7 @@ def queue_row(row: Any) -> dict[str, Any]:
         "traces": row.items,
         "places": None if row.is_practice else row.places,
         "done": row.done,
+        "chances": None if row.is_practice else chances_word(row),
         "due": "" if row.due_at is None else day_of(row.due_at).isoformat(),
         "k": row.k,
         "overlap": f"{row.overlap_share:.0%}",
@@ -88,6 +95,13 @@ def queue_row(row: Any) -> dict[str, Any]:
         "seed": row.seed,
         "made by": row.author,
     }
+
+
+def chances_word(row: Any) -> str:
+    """Whether the traces of a queue had equal chances to be drawn, different ones, or unknown ones."""
+    if row.unknown or row.least_chance is None:
+        return "unknown"
+    return "equal" if math.isclose(row.least_chance, row.most_chance) else "different"
 
 
 # ---- making ----------------------------------------------------------------------------------------------------
@@ -153,7 +167,8 @@ def make_form() -> None:
     with read_transaction(workspace().engine) as connection:
         chances = queue.draw_traces(connection, chosen_by, seed=seed)
     ids = list(chances)
-    st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} match these filters. {chances_words(chances)}")
+    how = "chosen by hand" if chosen_by.sampling == "hand" else "match these filters"
+    st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} {how}. {chances_words(chances)}")
     with st.form("make_queue", border=False):
         settings = fields(Given.of(QueueSettings(name="new", k=2, repeat_share=0.05))._replace(name=""), "queue")
         practice = st.checkbox(
@@ -174,6 +189,8 @@ def make_form() -> None:
 
 def chances_words(chances: Mapping[str, float | None]) -> str:
     """What estimates may do with traces that were drawn so."""
+    if not chances:
+        return ""
     if None in chances.values():
         return "Nobody knows their chance to be drawn: rates of all traces cannot be estimated from them."
     if is_equal(chances):
@@ -207,6 +224,7 @@ def make_queue(chances: Mapping[str, float | None], spec: Callable[[], QueueSpec
         return queue.make_queue(connection, made, list(chances), now=now(), chances=chances)
 
     if attempt(make):
+        forget_hand_picked("filter")
         say(f"The queue is created with {counted(len(chances), 'trace')}.")
 
 
@@ -293,21 +311,17 @@ def known_versions() -> list[int]:
 def trace_filter(traces: pd.DataFrame, key: str) -> tuple[TraceFilter, int]:
     """Which traces, chosen by the person; and the seed of samples and orders."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        formats = st.multiselect("Formats", sorted(set(traces["format"])), key=f"{key}_formats", width=200)
-        search = st.text_input("Name or goal contains", key=f"{key}_search", width=220)
-        spans = st.number_input("Min. spans", 0, 1_000_000, 0, key=f"{key}_spans", width=140)
-        with_errors = st.checkbox("With failed spans", key=f"{key}_errors")
-        untouched = st.checkbox("Not submitted by anyone", key=f"{key}_untouched")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
         sampling: Any = st.selectbox(
             "Take", list(SAMPLINGS), format_func=lambda one: SAMPLINGS[one], key=f"{key}_sampling", width=240
         )
         stratum: Any = "format"
         if sampling == "stratified":
             stratum = st.selectbox("By", STRATA, key=f"{key}_stratum", width=120)
-        count = st.number_input(
-            "Max. traces", 1, 1_000_000, None, key=f"{key}_count", width=120, placeholder="no limit"
-        )
+        count = None
+        if sampling != "hand":
+            count = st.number_input(
+                "Max. traces", 1, 1_000_000, None, key=f"{key}_count", width=120, placeholder="no limit"
+            )
         seed = st.number_input(
             "Seed",
             0,
@@ -317,11 +331,54 @@ def trace_filter(traces: pd.DataFrame, key: str) -> tuple[TraceFilter, int]:
             width=120,
             help="Seed of random samples and orders; the same seed gives the same result.",
         )
+    if sampling == "hand":
+        return TraceFilter(trace_ids=hand_picked(set(traces["trace_id"]), key), sampling="hand"), int(seed)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        formats = st.multiselect("Formats", sorted(set(traces["format"])), key=f"{key}_formats", width=200)
+        search = st.text_input("Name or goal contains", key=f"{key}_search", width=220)
+        spans = st.number_input("Min. spans", 0, 1_000_000, 0, key=f"{key}_spans", width=140)
+        with_errors = st.checkbox("With failed spans", key=f"{key}_errors")
+        untouched = st.checkbox("Not submitted by anyone", key=f"{key}_untouched")
     chosen_by = TraceFilter(
         formats=tuple(formats), search=search.strip(), min_spans=int(spans), with_errors=with_errors,
         untouched=untouched, sampling=sampling, stratum=stratum, count=None if count is None else int(count),
     )  # fmt: skip
     return chosen_by, int(seed)
+
+
+def hand_picked(known: Collection[str], key: str) -> tuple[str, ...]:
+    """The trace IDs of a field, in their order; those that the workspace lacks are named below it."""
+    text = st.text_area(
+        "Trace IDs, one on each line", key=f"{key}_ids", persist_state="session",
+        help="The queue takes these traces in this order. The Explore page adds the traces that are selected there.",
+    )  # fmt: skip
+    ids = lines_of(text)
+    unknown = [one for one in ids if one not in known]
+    if unknown:
+        st.error(
+            plain(
+                f"This workspace holds no trace {unknown[0]!r}; {len(unknown):,} of {counted(len(ids), 'ID')} unknown. "
+                "Try: correct or delete these lines."
+            )
+        )
+    return ids
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """The lines that are not empty, each once."""
+    return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+
+
+def pick_by_hand(trace_ids: Sequence[str]) -> None:
+    """Add traces to those of the form for a new queue, and let the Admin page open with it."""
+    picked = lines_of(st.session_state.get("filter_ids") or "")
+    st.session_state["filter_ids"] = "\n".join(dict.fromkeys([*picked, *trace_ids]))
+    st.session_state["filter_sampling"], st.session_state["admin_view"] = "hand", "Queues"
+
+
+def forget_hand_picked(key: str) -> None:
+    """Empty the field of trace IDs when its traces are in a queue."""
+    st.session_state.pop(f"{key}_ids", None)
 
 
 # ---- changing --------------------------------------------------------------------------------------------------
@@ -403,12 +460,14 @@ def put_in(row: Any) -> None:
             selection = queue.find_traces(connection, chosen_by, seed=seed)
             here = set(queue.traces_of(connection, row.queue_key))
         new = [one for one in selection if one not in here]
-        st.caption(f"{counted(len(selection), 'trace')} fit, {len(new):,} of them are not in {plain(row.name)}.")
+        how = "chosen by hand" if chosen_by.sampling == "hand" else "fit"
+        st.caption(f"{counted(len(selection), 'trace')} {how}, {len(new):,} of them are not in {plain(row.name)}.")
         if st.button(f"Put {counted(len(new), 'trace')} in", key="put_in", disabled=not new):
             done = attempt(
                 lambda connection: queue_changes.add_traces(connection, row.queue_key, new, by=user().name, now=now())
             )
             if done:
+                forget_hand_picked("more")
                 say(f"{counted(done.value, 'trace')} put into {row.name}.")
 
 
