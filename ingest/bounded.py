@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import struct
 import zipfile
 import zlib
@@ -24,7 +27,10 @@ RATIO_FREE_BYTES = 64 * 1024**2
 """Below this unpacked size the ratio does not matter."""
 MAX_MEMBERS = 200_000
 """Files in one archive; beyond them it is refused."""
-DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, zstandard.ZstdError, struct.error)
+DAMAGE = (
+    OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, zstandard.ZstdError, lzma.LZMAError,
+    struct.error,
+)  # fmt: skip
 """What unpacking damaged bytes raises."""
 
 _ZIP_ZSTD = 93
@@ -130,6 +136,21 @@ def read_zstd(data: bytes) -> bytes:
         return cast("AbstractContextManager[IO[bytes]]", stream)
 
     return read_bounded(opened, len(data))
+
+
+def read_gzip(data: bytes) -> bytes:
+    """All members of gzip data, within the limits."""
+    return read_bounded(lambda: cast("IO[bytes]", gzip.GzipFile(fileobj=io.BytesIO(data))), len(data))
+
+
+def read_bzip2(data: bytes) -> bytes:
+    """All streams of bzip2 data, within the limits."""
+    return read_bounded(lambda: cast("IO[bytes]", bz2.BZ2File(io.BytesIO(data))), len(data))
+
+
+def read_xz(data: bytes) -> bytes:
+    """All streams of xz data, within the limits; what a stream says of its size is not believed."""
+    return read_bounded(lambda: cast("IO[bytes]", lzma.LZMAFile(io.BytesIO(data))), len(data))
 
 
 def _read_zstd_member(data: bytes, member: zipfile.ZipInfo) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import gzip
 import io
 import logging
 import os
@@ -16,15 +15,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import Protocol, cast
 
 from tracejury.ingest.bounded import (
     DAMAGE,
     Allowance,
     count_member,
     most_bytes,
-    read_bounded,
+    read_bzip2,
+    read_gzip,
     read_member,
+    read_xz,
     read_zstd,
     too_large,
 )
@@ -493,10 +494,9 @@ def _file(name: str) -> Entry:
 def _opener(data: bytes) -> Callable[[Entry, bytes], Iterator[Entry]] | None:
     if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
         return _zip
-    if data[:2] == b"\x1f\x8b":
-        return _gzip
-    if data[:4] == b"\x28\xb5\x2f\xfd":
-        return _zstd
+    for start, suffix, unpacked in _PACKINGS:
+        if data.startswith(start):
+            return partial(_packed_file, suffix=suffix, unpacked=unpacked)
     if data[257:262] == b"ustar":
         return _tar
     return None
@@ -565,15 +565,15 @@ def _guarded_load(load: Callable[[], bytes]) -> Callable[[], bytes]:
     return guarded
 
 
-def _gzip(entry: Entry, data: bytes) -> Iterator[Entry]:
-    name = entry.name.removesuffix(".gz")
-    yield Entry(name, _guarded_load(lambda: _from_gzip(data)), entry.depth + 1)
+def _packed_file(entry: Entry, data: bytes, *, suffix: str, unpacked: Callable[[bytes], bytes]) -> Iterator[Entry]:
+    """The one file that a compressed file holds."""
+    yield Entry(entry.name.removesuffix(suffix), _guarded_load(lambda: unpacked(data)), entry.depth + 1)
 
 
-def _from_gzip(data: bytes) -> bytes:
-    return read_bounded(lambda: cast("IO[bytes]", gzip.GzipFile(fileobj=io.BytesIO(data))), len(data))
-
-
-def _zstd(entry: Entry, data: bytes) -> Iterator[Entry]:
-    name = entry.name.removesuffix(".zst")
-    yield Entry(name, _guarded_load(lambda: read_zstd(data)), entry.depth + 1)
+_PACKINGS: tuple[tuple[bytes, str, Callable[[bytes], bytes]], ...] = (
+    (b"\x1f\x8b", ".gz", read_gzip),
+    (b"\x28\xb5\x2f\xfd", ".zst", read_zstd),
+    (b"\xfd7zXZ\x00", ".xz", read_xz),
+    (b"BZh", ".bz2", read_bzip2),
+)
+"""How a compressed file begins, the end of its name, and what unpacks it."""

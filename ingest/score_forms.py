@@ -52,6 +52,8 @@ class Opinion:
     attributes: Json = None
     fault: str | None = None
     remedy: str = ""
+    set_aside: str | None = None
+    """How its own author took it back in the tool: it is no label, and no row that is wrong."""
 
 
 class Form(NamedTuple):
@@ -301,8 +303,6 @@ def _label_studio(record: Record) -> Iterator[Opinion]:
     about = _trace_and_span({**_object(record.values.get("meta")), **data})
     for key, is_machine in (("annotations", False), ("predictions", True)):
         for number, annotation in enumerate(_objects(record.values.get(key))):
-            if annotation.get("was_cancelled") is True:
-                continue
             author = (
                 _who(annotation.get("completed_by")) if not is_machine else as_words(annotation.get("model_version"))
             )
@@ -312,7 +312,12 @@ def _label_studio(record: Record) -> Iterator[Opinion]:
                 author=author or "label-studio",
                 is_machine=is_machine,
             )
-            yield from _results(_objects(annotation.get("result")), base)
+            if annotation.get("was_cancelled") is True:
+                yield replace(base, set_aside="cancelled or skipped")
+            else:
+                yield from _results(_objects(annotation.get("result")), base)
+    for number in range(len(_objects(record.values.get("drafts")))):
+        yield replace(about, place=f"{record.place} drafts[{number}]", set_aside="a draft")
 
 
 def _results(results: list[Mapping[str, Json]], base: Opinion) -> Iterator[Opinion]:
@@ -379,19 +384,23 @@ def _argilla(record: Record) -> Iterator[Opinion]:
         if isinstance(responses, dict)
         else _objects(responses)
     )
+    if not answers and as_words(values.get("status")).lower() == "discarded":
+        yield replace(about, place=record.place, set_aside="discarded")
     for number, one in enumerate(answers):
-        if as_words(one.get("status")) == "discarded":
+        place = f"{record.place} responses[{number}]"
+        if as_words(one.get("status")).lower() == "discarded":
+            yield replace(about, place=place, set_aside="discarded")
             continue
         for question, answer in _answers(one):
             is_label = isinstance(answer, str | list)
             yield replace(
                 about,
-                place=f"{record.place} responses[{number}]",
+                place=place,
                 author=as_words(one.get("user_id")) or "argilla",
                 name=question,
                 value=None if is_label else _value(answer),
                 label=_first_choice(answer) if is_label else None,
-                fault="the response is a draft" if as_words(one.get("status")) == "draft" else None,
+                fault="the response is a draft" if as_words(one.get("status")).lower() == "draft" else None,
                 remedy="submit it in Argilla and export it again",
             )
 

@@ -35,8 +35,8 @@ def page() -> None:
     layout.heading("Ingest")
     known = ", ".join(reader.NAME for reader in READERS)
     st.caption(
-        f"Formats are recognised by content: {known}. Archives, .gz and .zst are unpacked; you can drop several "
-        f"files at once."
+        f"Formats are recognised by content: {known}. Archives and compressed files (.gz, .zst, .xz, .bz2) are "
+        f"unpacked; you can drop several files at once."
     )
     files = st.file_uploader(
         "Trace files", accept_multiple_files=True, key="uploads", label_visibility="collapsed",

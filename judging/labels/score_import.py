@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, cast
@@ -112,7 +112,7 @@ def import_opinions(
 ) -> Imported:
     """Labels and verdicts of files that were read. A row that cannot be taken is rejected by its place."""
     imported = Imported()
-    for file, _ in files:
+    for file, opinions in files:
         imported.labels.rejected += [
             Rejected(file=file.file, place=place, reason=reason, remedy="correct this row and import the file again")
             for place, reason in file.broken
@@ -122,13 +122,24 @@ def import_opinions(
                 f"{file.file}: {counted(len(unread), 'column')} not read: {', '.join(unread)}. "
                 "Try: --columns FIELD=COLUMN, or a row for each score with its name under `dimension`"
             )
-    rows = [_Row(file.file, opinion) for file, opinions in files for opinion in opinions]
+        imported.labels.warnings += _set_aside(file.file, opinions)
+    rows = [_Row(file.file, opinion) for file, opinions in files for opinion in opinions if opinion.set_aside is None]
     foreign = _foreign_scales(rows, options)
     builder = _Builder(imported, options, index, foreign)
     for row in rows:
         builder.take(row)
     builder.finish()
     return imported
+
+
+def _set_aside(file: str, opinions: Sequence[Opinion]) -> Iterator[str]:
+    """A warning for each way in which annotators took answers back, with the places of all of them."""
+    places: dict[str, list[str]] = {}
+    for opinion in opinions:
+        if opinion.set_aside is not None:
+            places.setdefault(opinion.set_aside, []).append(opinion.place)
+    for how, some in places.items():
+        yield f"{file}: {counted(len(some), 'answer')} {how} in the tool, not imported: {', '.join(some)}"
 
 
 def dimension_of(name: str) -> str:

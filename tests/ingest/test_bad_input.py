@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
 import copy
 import gzip
 import io
 import json
+import lzma
 import tarfile
 import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -314,16 +317,18 @@ def tarred(**members: bytes) -> bytes:
     return packed.getvalue()
 
 
+COMPRESSIONS: tuple[Callable[[bytes], bytes], ...] = (gzip.compress, zstandard.compress, bz2.compress, lzma.compress)
 ONE = json.dumps(document(span("a" * 16))).encode()
 
 
 @pytest.mark.parametrize(
     "packed",
     [
-        zipped(**{"in/a.json": ONE}), tarred(**{"in/a.json": ONE}), gzip.compress(ONE), zstandard.compress(ONE),
-        gzip.compress(zipped(**{"a.json": ONE})), zipped(**{"a.json.zst": zstandard.compress(ONE)}),
+        zipped(**{"in/a.json": ONE}), tarred(**{"in/a.json": ONE}), *(pack(ONE) for pack in COMPRESSIONS),
+        gzip.compress(zipped(**{"a.json": ONE})), lzma.compress(tarred(**{"a.json": ONE})),
+        zipped(**{"a.json.zst": zstandard.compress(ONE)}),
     ],
-    ids=["zip", "tar.gz", "gz", "zst", "zip in gz", "zst in zip"],
+    ids=["zip", "tar.gz", "gz", "zst", "bz2", "xz", "zip in gz", "tar.xz", "zst in zip"],
 )  # fmt: skip
 def test_archives_are_opened(packed: bytes) -> None:
     (trace,) = read_all(packed, "x")
@@ -346,7 +351,7 @@ def test_a_name_that_leads_out_of_its_archive_is_rejected_and_nothing_written(na
 def test_a_zip_bomb_is_refused_by_what_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 1_000_000)
     zeros = b"0" * 5_000_000
-    for packed in (zipped(**{"a.json": zeros}), gzip.compress(zeros), zstandard.compress(zeros)):
+    for packed in (zipped(**{"a.json": zeros}), *(pack(zeros) for pack in COMPRESSIONS)):
         (found,) = read_all(packed, "bomb")
         assert isinstance(found, Rejected)
         assert "zip bomb" in found.reason
@@ -355,7 +360,7 @@ def test_a_zip_bomb_is_refused_by_what_comes_out(monkeypatch: pytest.MonkeyPatch
 def test_a_bomb_that_is_refused_is_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 4_000_000)
     zeros = b"0" * 60_000_000
-    for packed in (zipped(**{"a.json": zeros}), gzip.compress(zeros), zstandard.compress(zeros)):
+    for packed in (zipped(**{"a.json": zeros}), *(pack(zeros) for pack in COMPRESSIONS)):
         tracemalloc.start()
         (found,) = read_all(packed, "bomb")
         _, peak = tracemalloc.get_traced_memory()
@@ -367,7 +372,7 @@ def test_a_bomb_that_is_refused_is_never_held(monkeypatch: pytest.MonkeyPatch) -
 def test_a_large_input_that_is_no_bomb_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 1_000)
     text = json.dumps(document(span("a" * 16, {"x": str(list(range(500_000)))}))).encode()
-    for packed in (zipped(**{"a.json": text}), gzip.compress(text), zstandard.compress(text)):
+    for packed in (zipped(**{"a.json": text}), *(pack(text) for pack in COMPRESSIONS)):
         (trace,) = read_all(packed, "large")
         assert isinstance(trace, Trace)
         assert trace.source.data == text
@@ -415,7 +420,11 @@ def test_files_of_an_archive_may_not_unpack_beyond_reason_together(monkeypatch: 
 @QUICK
 @given(data=st.data())
 def test_a_damaged_archive_is_named(data: st.DataObject) -> None:
-    make = data.draw(st.sampled_from([lambda: zipped(**{"a.json": ONE}), lambda: gzip.compress(ONE), made.inspect_zip]))
+    make = data.draw(
+        st.sampled_from(
+            [lambda: zipped(**{"a.json": ONE}), made.inspect_zip, *(partial(one, ONE) for one in COMPRESSIONS)]
+        )
+    )
     raw = bytearray(make())
     for _ in range(data.draw(st.integers(1, 8))):
         raw[data.draw(st.integers(4, len(raw) - 1))] = data.draw(st.integers(0, 255))

@@ -457,8 +457,23 @@ def test_a_stretch_marked_in_label_studio_is_an_error() -> None:
     assert (error.category, error.evidence[0].quote, error.annotator) == ("Goal Deviation", "the words", "ada")
 
 
-def test_cancelled_annotations_say_nothing_and_predictions_are_a_model_s() -> None:
-    assert scores(taken(label_studio(control("LC", "rating", {"rating": 3}), was_cancelled=True))) == []
+def test_answers_taken_back_in_the_tool_are_no_labels_and_named_with_their_places() -> None:
+    cancelled = json.loads(label_studio(control("LC", "rating", {"rating": 3}), was_cancelled=True))
+    cancelled[0]["drafts"] = [{"id": 3, "result": []}]
+    argilla = {"fields": {"trace_id": T}, "responses": {"LC": [{"value": 2, "status": "discarded"}]}}
+    given_up = {"fields": {"trace_id": T}, "responses": {}, "status": "discarded"}
+    expected = {
+        json.dumps(cancelled): ["cancelled or skipped in the tool, not imported: [0] annotations[0]",
+                                "a draft in the tool, not imported: [0] drafts[0]"],
+        json.dumps([argilla, given_up]): ["2 answers discarded in the tool, not imported: [0] responses[0], [1]"],
+    }  # fmt: skip
+    for data, sentences in expected.items():
+        imported = taken(data)
+        assert (scores(imported), refused(imported)) == ([], [])
+        assert all(sentence in warning for sentence, warning in zip(sentences, imported.labels.warnings, strict=True))
+
+
+def test_predictions_are_a_model_s() -> None:
     task = json.loads(label_studio())
     task[0]["predictions"] = [{"model_version": "m1", "result": [control("LC", "number", {"number": 1})]}]
     assert [one.score for one in taken(json.dumps(task)).verdicts["m1"]] == [1]
