@@ -16,12 +16,14 @@ from tracejury.judging.judges.citations import cites_in_field, cites_in_prose
 from tracejury.judging.judges.rubric import Rubric
 from tracejury.judging.judges.wrapping import (
     JsonObject,
+    Unwrapped,
     json_objects,
     plain,
     plain_structure,
     plain_with_places,
     text_of_parts,
     unwrap,
+    with_calls_opened,
 )
 from tracejury.judging.records import IMPACTS, SCORES, Impact
 
@@ -106,6 +108,11 @@ def _strict(body: str, rubric: Rubric) -> ParsedReply:
 def _wrapped(text: str, rubric: Rubric, bad: _BadReplyError) -> ParsedReply:
     """The verdict among thoughts, tokens and prose. Raises what was wrong with the bare text where there is none."""
     unwrapped = unwrap(_text_of_listed_parts(text))
+    opened = with_calls_opened(unwrapped.answer)
+    if opened != unwrapped.answer:
+        inner = unwrap(opened)
+        thoughts = "\n\n".join(filter(None, (unwrapped.thoughts, inner.thoughts)))
+        unwrapped = Unwrapped(answer=inner.answer, thoughts=thoughts or None)
     body = _bare(unwrapped.answer)
     if not body and unwrapped.thoughts is not None:
         raise _BadReplyError("the reply holds thoughts and no answer")
@@ -141,7 +148,7 @@ def _text_of_listed_parts(text: str) -> str:
     except (ValueError, RecursionError):
         return text
     is_list = isinstance(parts, list) and parts and all(isinstance(one, dict) and "type" in one for one in parts)
-    return text_of_parts(parts)[0] if is_list else text
+    return (text_of_parts(parts)[0] if is_list else "") or text
 
 
 def read_object(text: str) -> dict[str, Any] | Unparsable:

@@ -37,13 +37,26 @@ _TOKEN = re.compile(
     """
 )
 _TAG_AROUND = re.compile(
-    r"\A<(?P<name>answer|final|final_answer|output|response|result|verdict|json|judge?ment)>(?P<text>.*)</(?P=name)>\Z",
+    r"\A<(?P<name>tool_call|function_call|answer|final|final_answer|output|response|result|verdict|json|judge?ment)>(?P<text>.*)</(?P=name)>\Z",
     re.DOTALL | re.I,
 )
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _LAST_COMMA = re.compile(r",(?=\s*[}\]])")
 _OPENING_BRACE = re.compile("[{｛]")
 _START = re.compile(r"\{|\[\s*\{")
+_VERDICT_KEYS = frozenset({"score", "findings", "not_applicable"})
+_NAMES = ("name", "tool", "tool_name", "action", "recipient_name")
+_GIVEN = ("arguments", "args", "input", "parameters", "tool_input", "action_input")
+"""Where a call of a function holds what it is given: OpenAI, Gemini, Anthropic and Bedrock, Llama, LangChain."""
+_THOUGHT_KEYS = ("thinking", "reasoning", "reasoning_content")
+_WORDS = ("content", "text", *_THOUGHT_KEYS)
+_WRAPPERS = (
+    "choices", "candidates", "output", "message", "content", "parts", "tool_calls", "toolCalls", "function",
+    "function_call", "functionCall", "toolUse", "tool_use", "tool_call",
+)  # fmt: skip
+"""The keys under which a response holds messages, a message its parts and calls, a call its function."""
+_MESSAGE_KEYS = frozenset({"role", "choices", "candidates"})
+_MOST_LEVELS = 8
 _MOST_STARTS = 200  # places at which a JSON object is looked for in one answer
 _ZERO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 _ASCII: dict[int, str | None] = {
@@ -128,6 +141,74 @@ def text_of_parts(parts: list[Any]) -> tuple[str, str | None]:
         is_thought = "think" in kind or "reason" in kind or (isinstance(part, dict) and part.get("thought") is True)
         (thoughts if is_thought else texts).append(_text_of_part(part))
     return "".join(texts), "\n\n".join(filter(None, thoughts)) or None
+
+
+def with_calls_opened(text: str) -> str:
+    """The text with each JSON object or list that is a message or calls a function replaced by what it says.
+
+    Only arguments in the form of a verdict count; what a message says beside its calls goes before them.
+    """
+    pieces, at = [], 0
+    for one in _wholes(text):
+        if (opened := _opened_call(json.loads(one.text, strict=False))) is not None:
+            pieces += [text[at : one.start], opened]
+            at = one.end
+    return "".join([*pieces, text[at:]])
+
+
+def _wholes(text: str) -> Iterator[JsonObject]:
+    """The list that the whole text is, else each object in it."""
+    body = text.strip()
+    if body.startswith("["):
+        try:
+            json.loads(body, strict=False)
+        except (ValueError, RecursionError):
+            return
+        yield JsonObject(start=0, end=len(text), text=body)
+    else:
+        yield from json_objects(text)
+
+
+def _opened_call(value: Any) -> str | None:
+    """The thoughts, the words and the fitting arguments of a message or a call of a function; None for any other."""
+    thoughts, words, calls = [], [], []
+    for kind, item in _said_in(value, 0):
+        (thoughts if kind == "thought" else words if kind == "text" else calls).append(item)
+    is_message = isinstance(value, dict) and bool(_MESSAGE_KEYS & value.keys())
+    if not calls and not (is_message and words):
+        return None
+    return "\n".join([*(f"<think>{thought}</think>" for thought in thoughts), *words, *calls])
+
+
+def _said_in(value: Any, level: int) -> Iterator[tuple[str, str]]:
+    """Each thought, text and fitting call of a response, message or part, whatever the provider's form."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _said_in(item, level)
+    if not isinstance(value, dict) or _VERDICT_KEYS & value.keys() or level > _MOST_LEVELS:
+        return
+    given = next((value[key] for key in _GIVEN if value.get(key)), None)
+    if given is not None and any(isinstance(value.get(key), str) for key in _NAMES):
+        if (arguments := _fitting(given)) is not None:
+            yield "call", arguments
+        return
+    is_thought = value.get("thought") is True or "think" in str(value.get("type", ""))
+    for key in _WORDS:
+        if isinstance(value.get(key), str):
+            yield "thought" if is_thought or key in _THOUGHT_KEYS else "text", value[key]
+    for key in _WRAPPERS:
+        yield from _said_in(value.get(key), level + 1)
+
+
+def _fitting(given: Any) -> str | None:
+    """The arguments as JSON text where they are an object with the keys of a verdict."""
+    try:
+        held = json.loads(given, strict=False) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(held, dict) or not _VERDICT_KEYS & held.keys():
+        return None
+    return given if isinstance(given, str) else json.dumps(held, ensure_ascii=False)
 
 
 def refusal_of_parts(parts: list[Any]) -> str | None:
