@@ -1,16 +1,19 @@
-"""Codex: the rollout of a session (`~/.codex/sessions/**/rollout-*.jsonl`), a record a line.
+"""Codex: the rollout of a session (`~/.codex/sessions/**/rollout-*.jsonl`) or what `codex exec --json` prints.
 
-Records: `session_meta`, `turn_context`, `response_item` (items of the Responses API), `event_msg`, `compacted`; before
-September 2025 the items stood bare. Items between a message to the model and what it is given next are one call.
+A record a line: `session_meta`, `turn_context`, `response_item` (items of the Responses API), `event_msg`,
+`compacted`; before September 2025 the items stood bare. Items between a message to the model and what it is given next
+are one call.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tracejury.ingest.conventions.message_json import content_text, read_message
 from tracejury.ingest.conventions.parts import arguments_text
+from tracejury.ingest.formats.codex_exec import is_event, read_events
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, time_of_any
 from tracejury.ingest.formats.otel import take_documents
@@ -30,6 +33,7 @@ _RESULTS = frozenset(
 _REPEATED = {"user_message": "message", "agent_message": "message", "agent_reasoning": "text"}
 """Events that say again, for the screen, what an item says."""
 _NOT_SAID = ("<", "# AGENTS.md")
+_THREAD_STARTED = re.compile(rb'"type"\s*:\s*"thread\.started"')
 
 Record = dict[str, Json]
 
@@ -51,16 +55,17 @@ class _Rollout:
 
 
 def sniff(sample: FileSample) -> bool:
-    """`session_meta` with its payload, or a bare session line before bare items."""
+    """`session_meta` with its payload, a bare session line before bare items, or the first event of `codex exec`."""
     keys, data = sample.keys, sample.data
     wrapped = {"timestamp", "type", "payload"} <= keys and (
         b'"session_meta"' in data or b'"response_item"' in data or b'"turn_context"' in data
     )
-    return wrapped or (b'"record_type"' in data and {"id", "instructions"} <= keys)
+    is_exec = "thread_id" in keys and _THREAD_STARTED.search(data) is not None
+    return wrapped or is_exec or (b'"record_type"' in data and {"id", "instructions"} <= keys)
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
-    """The session of the file."""
+    """The session of the file; of events of `codex exec` each thread."""
     rollout = _Rollout(session=Session(span_id="", agent="codex"))
     records: list[tuple[Record, int | None]] = []
     warnings: list[str] = []
@@ -74,6 +79,9 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     if not records:
         if not bad:
             raise IngestError("holds no record of a session", remedy="leave it out")
+        return
+    if is_event(records[0][0]):
+        yield from read_events([record for record, _ in records], source, warnings)
         return
     rollout.session.span_id = rollout.session.root.span_id = _session_id(records) or "unnamed"
     for record, time in records:

@@ -171,9 +171,10 @@ def _wholes(text: str) -> Iterator[JsonObject]:
 
 def _opened_call(value: Any) -> str | None:
     """The thoughts, the words and the fitting arguments of a message or a call of a function; None for any other."""
-    thoughts, words, calls = [], [], []
+    texts: dict[str, list[str]] = {"thought": [], "text": [], "call": []}
     for kind, item in _said_in(value, 0):
-        (thoughts if kind == "thought" else words if kind == "text" else calls).append(item)
+        texts[kind].append(item)
+    thoughts, words, calls = texts.values()
     is_message = isinstance(value, dict) and bool(_MESSAGE_KEYS & value.keys())
     if not calls and not (is_message and words):
         return None

@@ -524,6 +524,49 @@ def test_old_rollouts_of_codex_with_bare_items_are_read() -> None:
     assert [span.kind for span in trace.spans].count("LLM") == 2
 
 
+def exec_item(event: str, number: int, kind: str, **fields: object) -> dict[str, object]:
+    return {"type": f"item.{event}", "item": {"id": f"item_{number}", "type": kind, **fields}}
+
+
+def test_what_codex_exec_prints_is_a_trace_of_each_thread_without_a_prompt() -> None:
+    shell = {"command": "bash -lc 'ls tides'", "aggregated_output": "", "exit_code": None, "status": "in_progress"}
+    ended = {**shell, "aggregated_output": "brest.csv", "exit_code": 0, "status": "completed"}
+    todo = [{"text": "look up", "completed": False}]
+    started = {"type": "thread.started", "thread_id": "0199-t"}
+    trace = read_lines(
+        started,
+        {"type": "turn.started"},
+        exec_item("completed", 0, "reasoning", text="Look at the files."),
+        exec_item("started", 1, "command_execution", **shell),
+        exec_item("started", 2, "mcp_tool_call", server="sea", tool="tide", arguments={"port": "Brest"}, result=None),
+        exec_item("completed", 1, "command_execution", **ended),
+        exec_item("completed", 2, "mcp_tool_call", server="sea", tool="tide", arguments={"port": "Brest"},
+                  error={"message": "no such port"}, status="failed"),
+        exec_item("started", 3, "todo_list", items=todo),
+        exec_item("completed", 3, "todo_list", items=todo),
+        exec_item("completed", 4, "agent_message", text="At noon."),
+        {"type": "turn.completed", "usage": {"input_tokens": 30, "cached_input_tokens": 4, "output_tokens": 7}},
+        started,
+        exec_item("completed", 0, "command_execution", **{**ended, "exit_code": 2}),
+        exec_item("completed", 1, "agent_message", text="Still at noon."),
+        {"type": "turn.completed", "usage": {"input_tokens": 10, "output_tokens": 1}},
+    )  # fmt: skip
+    assert (trace.trace_id, trace.format, trace.goal, trace.final_answer) == ("0199-t", "codex", None, "Still at noon.")
+    tools = [(span.tool_name, span.tool_arguments, span.output, span.status) for span in trace.spans if span.tool_name]
+    assert tools == [
+        ("command_execution", '{"command":"bash -lc \'ls tides\'"}', "brest.csv", "UNSET"),
+        ("sea.tide", '{"port":"Brest"}', "no such port", "ERROR"),
+        ("todo_list", json.dumps({"items": todo}, separators=(",", ":")), None, "UNSET"),
+        ("command_execution", '{"command":"bash -lc \'ls tides\'"}', "brest.csv", "ERROR"),
+    ]
+    calls = [span for span in trace.spans if span.kind == "LLM"]
+    answers = [trace.messages[span.output_messages[0]] for span in calls]
+    assert [len(answer.tool_calls) for answer in answers] == [2, 1, 1, 0]
+    assert (answers[0].reasoning, answers[1].content) == ("Look at the files.", "At noon.")
+    assert (trace.spans[0].prompt_tokens, trace.spans[0].completion_tokens) == (40, 8)
+    assert any(warning.startswith("no_prompt") for warning in trace.warnings)
+
+
 def test_a_trajectory_in_a_trajectory_of_atif_stands_below_the_call_that_names_it() -> None:
     value = made.atif()
     inner = {
