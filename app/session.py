@@ -81,11 +81,6 @@ def user() -> User:
     return account
 
 
-def comment_role() -> Role:
-    """The role by which comments are read: without sign-in nobody has one, and each is treated as an annotator."""
-    return "annotator" if config().sign_in == "off" else user().role
-
-
 def must(role: Role) -> None:
     """Stop the page unless the person has this role: the navigation hides a page, an address does not."""
     if not user().may(role):

@@ -15,8 +15,9 @@ from tracejury.app.components import layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import open_in_work
 from tracejury.app.components.figures import counted, plain
+from tracejury.app.config import config
 from tracejury.app.grants import Grant
-from tracejury.app.session import comment_role, link_params, said, say, user, workspace
+from tracejury.app.session import link_params, said, say, user, workspace
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.ingest.store.search import Hit, search
 from tracejury.judging.labels.comments import (
@@ -27,6 +28,7 @@ from tracejury.judging.labels.comments import (
     mark_read,
     mentioned,
     messages,
+    names_without_account,
     put_comment,
 )
 from tracejury.judging.labels.my_work import MyTrace, disputed, my_traces, returned, unread_comments
@@ -44,9 +46,9 @@ def page() -> None:
     layout.done(said())
     with read_transaction(workspace().engine) as connection:
         places = {one.trace_id: one for one in my_traces(connection, user().name)}
-        back = returned(connection, reader=user().name, role=comment_role())
-        every = mentioned(connection, reader=user().name, role=comment_role())
-        new = {one.comment_id for one in unread_comments(connection, reader=user().name, role=comment_role())}
+        back = returned(connection, reader=user().name, role=user().role)
+        every = mentioned(connection, reader=user().name, role=user().role)
+        new = {one.comment_id for one in unread_comments(connection, reader=user().name, role=user().role)}
         named = [one for one in every if one.kind == "comment"]
         different, unseen = disputed(connection, user().name, disputes())
     search_box(places)
@@ -186,8 +188,9 @@ def message_form() -> None:
     """A question or a notice; an annotator writes to those who lead, they to anybody or everyone."""
     leads = user().may("adjudicator")
     with read_transaction(workspace().engine) as connection:
-        known = [one for one in people(connection) if one.active and one.name != user().name]
-    names = [one.name for one in known if leads or one.role in LEADS]
+        known = [one.name for one in people(connection) if one.active and (leads or one.role in LEADS)]
+        others = names_without_account(connection) if config().sign_in == "off" else set()
+    names = sorted({*known, *others} - {user().name})
     if not names and not leads:
         st.caption("Nobody who leads the study has an account yet: there is nobody to write to.")
         return
@@ -214,7 +217,7 @@ def message_form() -> None:
 
 def recipients(names: list[str], leads: bool, turn: int) -> list[str]:
     if not names:
-        st.caption("To everyone. Nobody else has an account yet.")
+        st.caption("To everyone. Nobody else is known here yet.")
         return []
     return st.multiselect("To (empty: everyone)" if leads else "To", names, key=f"message_to_{turn}")
 

@@ -18,7 +18,7 @@ from tracejury.app.api.documents import DOCUMENTS
 from tracejury.app.components.annotator import annotator
 from tracejury.app.components.annotator.payload import frame
 from tracejury.app.components.figures import counted, plain
-from tracejury.app.session import comment_role, link_params, trace_token, user, workspace
+from tracejury.app.session import link_params, trace_token, user, workspace
 from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Json
 from tracejury.judging.adjudication.practice import standing
@@ -90,7 +90,7 @@ def page() -> None:
 def unread_line() -> None:
     """Tell in one line what others wrote to the person and they have not read, with the way there."""
     with read_transaction(workspace().engine) as connection:
-        new = Counter(one.kind for one in unread_comments(connection, reader=user().name, role=comment_role()))
+        new = Counter(one.kind for one in unread_comments(connection, reader=user().name, role=user().role))
     if new:
         st.page_link(
             "views/my_work.py", label=f"New in My work: {', '.join(unread_counts(new))}", icon=":material/mail:",

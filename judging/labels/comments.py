@@ -75,16 +75,18 @@ def put_comment(
     label_id: str | None = None,
     occasion: int = 0,
     to: Collection[str] | None = None,
+    others: Collection[str] = (),
     while_blind: bool = False,
     at: int = 0,
 ) -> Comment:
     """Store a comment or a new revision of it; the same again is stored once.
 
-    Mentions are the people whom the text names with @, or `to`. Raises `CommentError`.
+    Mentions are the people whom the text names with @, or `to`; `others` have no account and can be named too
+    (`names_without_account`, where nobody signs in). Raises `CommentError`.
     """
     body = body.strip()
     _check(connection, comment_id, author, body, trace_id)
-    named = mentions(body, people(connection)) if to is None else tuple(sorted(set(to)))
+    named = mentions(body, people(connection), others) if to is None else tuple(sorted(set(to)))
     row = {
         "comment_id": comment_id, "kind": kind, "trace_id": trace_id, "span_id": span_id, "label_id": label_id,
         "occasion": occasion, "body": body, "mentions": _json(named), "deleted": False,
@@ -106,9 +108,19 @@ def delete_comment(connection: Connection, comment_id: str, *, author: str, at: 
         connection.execute(insert(_table).values(row | {"deleted": True, "created_at": at or time.time_ns() // 1000}))
 
 
-def mentions(body: str, known: Iterable[Person]) -> tuple[str, ...]:
-    """The active people whom a text names with @, by name or shown name; the longer of two names counts."""
-    names = {alias: one.name for one in known if one.active for alias in (one.display_name, one.name)}
+def names_without_account(connection: Connection) -> set[str]:
+    """The names under which somebody labelled or wrote here without an account, authors of imported labels too."""
+    review = tables.review
+    writers = {*connection.scalars(select(review.c.annotator).distinct()), *connection.scalars(select(_table.c.author))}
+    return writers - {one.name for one in people(connection)}
+
+
+def mentions(body: str, known: Iterable[Person], others: Collection[str] = ()) -> tuple[str, ...]:
+    """The active people whom a text names with @, by name or shown name, and `others`; the longer of two names
+    counts.
+    """
+    accounts = {alias: one.name for one in known if one.active for alias in (one.display_name, one.name)}
+    names = {one: one for one in others} | accounts
     if not names:
         return ()
     longest_first = sorted(names, key=lambda alias: (-len(alias), alias))

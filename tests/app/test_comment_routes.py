@@ -1,5 +1,6 @@
 """Comments at the desk: never on the wire to whoever labels the trace blind, recorded as seen when read."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tests.build import span_id
-from tests.judging.team import many_traces, op, send, submit, trace_id
+from tests.judging.team import many_traces, op, queue_of, send, submit, trace_id
 
 from tracejury.app.api import work
 from tracejury.app.config import config
@@ -15,6 +16,7 @@ from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.my_work import return_traces, unread_comments
 from tracejury.judging.labels.sightings import sightings
+from tracejury.judging.queues.queue_store import next_item
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import Role, add_person
 
@@ -41,8 +43,8 @@ class Person:
     def writes(self, comment_id: str, **more: object) -> Any:
         return self.client.post(f"/api/comments/{TRACE}", json={"token": self.token, "comment_id": comment_id} | more)
 
-    def reads(self) -> Any:
-        return self.client.get(f"/api/comments/{TRACE}", params={"token": self.token})
+    def reads(self, **more: str) -> Any:
+        return self.client.get(f"/api/comments/{TRACE}", params={"token": self.token} | more)
 
 
 def seen(space: Workspace, who: str) -> list[str]:
@@ -87,6 +89,41 @@ def test_a_return_that_may_be_read_while_blind_leaves_labels_blind(space: Worksp
 def test_an_annotator_is_offered_only_those_who_lead(space: Workspace) -> None:
     assert Person(space, "ada").reads().json()["people"] == ["lead"]
     assert Person(space, "lead").reads().json()["people"] == ["ada", "ben"]
+
+
+def test_without_sign_in_comments_of_others_come_when_asked_for_and_who_worked_here_can_be_named(
+    space: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEJURY_SIGN_IN", "off")
+    config.cache_clear()
+    uma, vic = Person(space, "uma"), Person(space, "vic")  # they have no account
+    submit(space, "vic", TRACE)
+    assert uma.reads().json()["people"] == ["ada", "ben", "lead", "vic"]
+    assert uma.writes("c1", body=f"@vic {SECRET}").json()["mentions"] == ["vic"]
+    assert vic.writes("c2", body="@uma why?").json()["mentions"] == ["uma"]
+    assert [one["comment_id"] for one in vic.reads().json()["comments"]] == ["c1", "c2"]  # vic has submitted
+    closed = uma.reads().json()
+    assert ([one["comment_id"] for one in closed["comments"]], closed["hidden"], seen(space, "uma")) == (["c1"], 1, [])
+    opened = uma.reads(others="show").json()
+    assert [one["comment_id"] for one in opened["comments"]] == ["c1", "c2"]
+    assert (opened["hidden"], seen(space, "uma")) == (0, ["Comments"])
+
+
+def test_without_sign_in_a_blind_queue_keeps_comments_of_others_closed(
+    space: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEJURY_SIGN_IN", "off")
+    config.cache_clear()
+    assert Person(space, "vic").writes("c2", body=SECRET).status_code == 200
+    assert next_item(space.engine, queue_of(space, 1), "uma", now=time.time_ns() // 1000) is not None
+    answer = Person(space, "uma").reads(others="show")
+    assert (answer.json()["comments"], answer.json()["hidden"], SECRET in answer.text) == ([], 0, False)
+
+
+def test_who_signs_in_cannot_ask_for_what_is_hidden(space: Workspace) -> None:
+    assert Person(space, "ben").writes("c2", body=SECRET).status_code == 200
+    answer = Person(space, "ada").reads(others="show").json()
+    assert (answer["comments"], answer["hidden"], seen(space, "ada")) == ([], 0, [])
 
 
 def test_a_comment_is_changed_and_deleted_by_its_author_alone(space: Workspace) -> None:

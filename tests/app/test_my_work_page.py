@@ -90,11 +90,25 @@ def test_an_annotator_whom_nobody_leads_is_told_that_there_is_nobody_to_write_to
     assert "there is nobody to write to" in at.caption[-1].value
 
 
+def test_without_sign_in_a_mention_reaches_whoever_does_not_label_and_all_who_worked_here_can_be_written_to(
+    space: Workspace, open_page: OpenPage
+) -> None:
+    submit(space, "ben", ONE)
+    with write_transaction(space.engine) as connection:
+        put_comment(connection, comment_id="c1", author="ada", body="@me", trace_id=ONE, others=["me"])
+    at = open_page("my_work")
+    assert "Mentioned (1)" in titles(at)
+    assert at.multiselect(key="message_to_0").options == ["ada", "ben"]
+
+
 def links(at: AppTest) -> list[str]:
     return [one.proto.label for one in at.get("page_link")]
 
 
-def test_the_work_page_tells_once_what_others_wrote(space: Workspace, open_page: OpenPage) -> None:
+def test_the_work_page_tells_once_what_others_wrote(
+    space: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "signed_in", lambda: session.User(name="me", role="annotator"))
     submit(space, "me", ONE)
     with write_transaction(space.engine) as connection:
         for name, to in (("m1", ["me"]), ("m2", [])):

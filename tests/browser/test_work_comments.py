@@ -9,6 +9,7 @@ from tests.browser import desk as desk_fixtures
 from tests.browser.desk import OpenDesk
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.comments import comments, put_comment
+from tracejury.judging.labels.sightings import sightings
 
 pytestmark = pytest.mark.browser
 space, server, open_desk = desk_fixtures.space, desk_fixtures.server, desk_fixtures.open_desk
@@ -61,9 +62,24 @@ def test_others_comments_come_only_after_submission(open_desk: OpenDesk) -> None
         put_comment(connection, comment_id="of-ben", author="ben", body="The plan is wrong", trace_id=desk.trace_id)
     box = desk.page.get_by_role("dialog", name="Comments")
     desk.keys("Shift+D")
-    expect(box).to_be_visible()
+    expect(box).to_contain_text("1 comment of others is hidden until you submit this trace")
     expect(box).not_to_contain_text("The plan is wrong")
     desk.keys("Escape")
     desk.submit()
     desk.keys("Shift+D")
     expect(box).to_contain_text("The plan is wrong")
+    expect(box).not_to_contain_text("hidden until")
+
+
+def test_without_sign_in_comments_of_others_are_read_earlier_by_a_deliberate_press(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    with write_transaction(desk.space.engine) as connection:
+        put_comment(connection, comment_id="of-ben-2", author="ben", body="Look at S3", trace_id=desk.trace_id)
+    box = desk.page.get_by_role("dialog", name="Comments")
+    desk.keys("Shift+D")
+    box.get_by_role("button", name="Show now").click()
+    expect(box).to_contain_text("Look at S3")
+    expect(box.get_by_label("Comment", exact=True)).to_be_focused()
+    with read_transaction(desk.space.engine) as connection:
+        seen = sightings(connection, annotator="me", trace_id=desk.trace_id)
+    assert [one.what for one in seen] == ["Comments"]

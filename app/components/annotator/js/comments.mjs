@@ -9,6 +9,7 @@ export class Comments {
   constructor(desk) {
     this.desk = desk;
     this.list = el("ol", { class: "tj-comments" });
+    this.hidden = el("p", { class: "tj-hint" });
     this.names = el("div", { class: "tj-comment-names", role: "group", "aria-label": "People to mention" });
   }
 
@@ -29,6 +30,7 @@ export class Comments {
   }
 
   open() {
+    this.others = "";
     this.draft = recall(this.draftName, null) || this.newDraft();
     this.show();
     this.load();
@@ -46,7 +48,7 @@ export class Comments {
     };
     const save = el("button", { class: "tj-primary", text: "Save", on: { click: () => this.save() } });
     const form = desk.data.read_only ? [] : [el("p", { class: "tj-hint", text: `About ${this.aboutText(this.draft)}` }), this.field, this.names, el("div", { class: "tj-dialog-acts" }, save)];
-    openDialog(desk, "Comments", dialogHead(desk, "Comments"), this.list, ...form, el("p", { class: "tj-hint", text: "Others read a comment only when they may see other people's labels of this trace. A comment of others that you read is recorded as seen." }));
+    openDialog(desk, "Comments", dialogHead(desk, "Comments"), this.list, this.hidden, ...form, el("p", { class: "tj-hint", text: "Others read a comment only when they may see other people's labels of this trace. A comment of others that you read is recorded as seen." }));
     this.field.focus();
   }
 
@@ -61,11 +63,25 @@ export class Comments {
     this.field.value = "";
   }
 
+  /** Hidden comments of others come only once the reader has asked for them. */
   async load() {
-    const answer = await this.desk.connection.fetchJson(this.path);
+    const answer = await this.desk.connection.fetchJson(this.path, this.others && { others: this.others });
     if (!answer) return;
+    replaceIn(this.hidden, ...this.hiddenText(answer.hidden));
     replaceIn(this.list, ...answer.comments.map((comment) => this.item(comment)));
     replaceIn(this.names, ...answer.people.map((name) => el("button", { class: "tj-quiet", text: "@" + name, on: { click: () => this.mention(name) } })));
+  }
+
+  hiddenText(count) {
+    if (!count) return [];
+    const comments = count === 1 ? "1 comment of others is" : `${count} comments of others are`;
+    return [`${comments} hidden until you submit this trace. If you read them earlier, labels that you change afterwards are stored as not blind. `, this.act("Show now", () => this.showHidden())];
+  }
+
+  showHidden() {
+    this.others = "show";
+    this.field.focus(); // the button goes
+    return this.load();
   }
 
   item(comment) {
