@@ -82,11 +82,13 @@ def pilot_lines(measured: WorkspacePilot | None) -> list[str]:
     left = f"; {counted(measured.not_matched, 'error pair')} without matches left out" * bool(measured.not_matched)
     alone = "" if pilot.discordant is None else f", {100 * pilot.discordant:.1f} % caught by one alone"
     among = pilot.spread.repeat_icc
+    unpriced = f"; {counted(measured.unpriced, 'trace')} without a recorded cost left out of the dollars"
     return [
         f"pilot: {who} against {measured.reference} on {on}: {100 * (pilot.mean or 0.0):.1f} "
         + ("%" if pilot.discordant is None else "points")
         + alone
-        + left,
+        + left
+        + unpriced * bool(measured.unpriced),
         f"design effect {pilot.effect:.2f}{_bounds(pilot.effect_bounds)}, ICC {pilot.spread.icc:.3f}"
         f"{_bounds(pilot.icc_bounds)}, correlation of repeats {'unknown' if among is None else f'{among:.2f}'}",
     ]

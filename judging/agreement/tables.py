@@ -15,6 +15,7 @@ from tracejury.judging.agreement import (
     calibration,
     ceiling,
     compare,
+    costs,
     errors,
     evidence_overlap,
     findings,
@@ -55,6 +56,7 @@ InputName = Literal[
     "unit_labels",
     "periods",
     "slices",
+    "costs",
     "evidence_pairs",
     "other_error_pairs",
     "other_score_pairs",
@@ -80,6 +82,7 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "unit_labels": ("dimension", "unit", "judge_label", "reference_label"),
     "periods": over_time.PERIODS,
     "slices": slices.SLICES,
+    "costs": costs.COSTS,
     "evidence_pairs": evidence_overlap.EVIDENCE_PAIRS,
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
@@ -117,6 +120,7 @@ class Inputs:
     unit_labels: pd.DataFrame | None = None
     periods: pd.DataFrame | None = None
     slices: pd.DataFrame | None = None
+    costs: pd.DataFrame | None = None
     evidence_pairs: pd.DataFrame | None = None
     other_error_pairs: pd.DataFrame | None = None
     other_score_pairs: pd.DataFrame | None = None
@@ -630,6 +634,15 @@ TABLES: Final[tuple[Table, ...]] = (
         ),
         interval=_BY_TRACE,
         why=match_rates.why_no_recall,
+    ),
+    Table(
+        name="cost_agreement",
+        title="Recall and F1 of each judge model beside its dollars and tokens a trace, and who is on the front",
+        needs=("error_pairs", "costs"),
+        build=lambda inputs: costs.cost_agreement(
+            inputs.frame("error_pairs"), inputs.frame("costs"), missing=inputs.missing, draws=inputs.draws
+        ),
+        interval=f"{_BY_TRACE} (value), Student's t (dollars, tokens)",
     ),
     Table(
         name="human_ceiling",

@@ -23,6 +23,7 @@ from tracejury.judging.matching.matches import decisions, finding_reviews, match
 from tracejury.judging.queues.strategies import recorded_chances
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.reports.trace_slices import error_spans, trace_slices
+from tracejury.judging.runs.paid_costs import paid_elsewhere
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import SCORES_ONLY, current_versions, version_names
 from tracejury.judging.store.people import gold_names
@@ -47,7 +48,7 @@ class MadeOf:
 class Columns:
     """Everything that the frames of any choice are made from. Never changed once made.
 
-    `cells`: finished cells of traces in the workspace, the newest of each last. `rationales` and
+    `cells`: finished cells of traces in the workspace, the newest of each last, with what they cost. `rationales` and
     `findings` go by `cell_key`. `errors` holds every revision of a label that is not of a hidden repeat, of
     traces that are here, in the order of writing; `scores` every current score; `submitted` who reviewed which trace.
     """
@@ -125,7 +126,7 @@ def _made_of(connection: Connection) -> MadeOf:
 
 def _cells(connection: Connection) -> pd.DataFrame:
     cell, version = tables.cell, tables.judge_version
-    columns = ("cell_key", "trace_id", "dimension", "judge_version", "repeat", "state", "score", "rationale")
+    columns = ("cell_key", "trace_id", "dimension", "judge_version", "repeat", "state", "score", "rationale", *_SPENT)
     query = (
         select(*(cell.c["rubric" if name == "dimension" else name] for name in columns))
         .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
@@ -139,8 +140,24 @@ def _cells(connection: Connection) -> pd.DataFrame:
     cells["dimension"] = versions.map({key: name.dimension for key, name in names.items()}).astype("str")
     judge_models = versions.map({key: name.judge_model for key, name in names.items()}).astype("str")
     cells.insert(4, "judge_model", judge_models)
-    cells["reports_errors"] = cells["judge_version"].map(modes) != SCORES_ONLY
-    return cells.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
+    mode = versions.map(modes)
+    cells["reports_errors"] = mode != SCORES_ONLY
+    types = {"cell_key": "int64", "repeat": "int64", "score": "float64", **dict.fromkeys(_SPENT, "float64")}
+    return _with_spending(connection, cells.astype(types), mode == "checks")
+
+
+_SPENT = ("cost_usd", "prompt_tokens", "completion_tokens")
+
+
+def _with_spending(connection: Connection, cells: pd.DataFrame, is_check: pd.Series) -> pd.DataFrame:
+    """Cells with `cost_usd` (US dollars as they were paid, `paid_elsewhere`) and `tokens`, NaN where not recorded.
+
+    Checks call no model: their tokens are 0. Of a jury no tokens are its own.
+    """
+    elsewhere = paid_elsewhere(connection)
+    cost = cells["cost_usd"].mask(cells["cell_key"].isin(elsewhere), cells["cell_key"].map(elsewhere).astype("float64"))
+    tokens = (cells["prompt_tokens"] + cells["completion_tokens"]).mask(is_check, 0.0)
+    return cells.drop(columns=[*_SPENT]).assign(cost_usd=cost, tokens=tokens)
 
 
 def _findings(connection: Connection) -> pd.DataFrame:

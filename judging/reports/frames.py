@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 
 from tracejury.ingest.store import schema
 from tracejury.judging.adjudication.majority_gold import majority_gold, majority_matches
+from tracejury.judging.agreement.costs import COSTS
 from tracejury.judging.agreement.frames import Missing, among
 from tracejury.judging.agreement.majority import MAJORITY, VOTES
 from tracejury.judging.labels.submissions import submissions
@@ -20,7 +21,7 @@ from tracejury.judging.reports import arm_frames
 from tracejury.judging.reports.columns import Columns, MadeOf, load_columns, newest_in_place
 from tracejury.judging.reports.filter_options import most_first, reference_annotators
 from tracejury.judging.reports.filters import Filters
-from tracejury.judging.reports.same_traces import Overlap, overlap_of, shared_cells
+from tracejury.judging.reports.same_traces import Overlap, compared, overlap_of, shared_cells
 from tracejury.judging.reports.trace_slices import error_slices_of, guideline_slices
 from tracejury.judging.store.judge_models import VERSION_MARK, VERSION_SHOWN
 from tracejury.judging.store.people import gold_names
@@ -54,6 +55,8 @@ class Frames:
     """trace_id, by (guideline, week), period: under which version and in which ISO week its labels were submitted."""
     slices: pd.DataFrame
     """trace_id, by, slice, error_id: to which slices traces and errors belong, of the kinds that the filters name."""
+    costs: pd.DataFrame
+    """trace_id, judge_model, split, cost_usd, tokens: what all judges of a judge model took on a compared trace."""
     trail_gold: pd.DataFrame
     trail_predictions: pd.DataFrame
     trail_traces: pd.DataFrame
@@ -226,6 +229,17 @@ class LazyFrames:
         ]
         table = pd.concat(parts, ignore_index=True)
         return table[table["by"].isin(self.filters.slices or SLICED_BY)].reset_index(drop=True)
+
+    @cached_property
+    def costs(self) -> pd.DataFrame:
+        cells = self._reporting(self._compared)
+        rows = _spent(compared(cells.assign(state=_states(cells)), self.overlap))
+        return rows.assign(split=_splits(rows["trace_id"], self.filters))[[*COSTS, "tokens", "split"]]
+
+    @property
+    def costs_of_repeats(self) -> pd.DataFrame:
+        """Return trace_id, judge_model, repeat, cost_usd, tokens of every repeat, of all judges and traces."""
+        return _spent(self._cells)
 
     @cached_property
     def incomplete(self) -> pd.DataFrame:
@@ -475,7 +489,10 @@ def _in_split(trace_ids: pd.Series, filters: Filters) -> pd.Series:
     return among(trace_ids, list(filters.split.by_trace))
 
 
-_CELL_COLUMNS = ["cell_key", "trace_id", "dimension", "judge_model", "repeat", "state", "score", "reports_errors"]
+_CELL_COLUMNS = [
+    "cell_key", "trace_id", "dimension", "judge_model", "repeat", "state", "score", "reports_errors", "cost_usd",
+    "tokens",
+]  # fmt: skip
 
 
 def _cells(columns: Columns, filters: Filters) -> pd.DataFrame:
@@ -541,6 +558,12 @@ def _error_pairs(
         caught=_where(matched, is_known),
         localized=_where(localized, is_known),
     )[_ERROR_PAIR]
+
+
+def _spent(cells: pd.DataFrame) -> pd.DataFrame:
+    """What the cells of a judge model on a trace took together in each repeat; NaN where one has nothing recorded."""
+    each = cells.groupby(["trace_id", "judge_model", "repeat"], sort=False)[["cost_usd", "tokens"]]
+    return each.sum().where(each.count().eq(each.size(), axis=0)).reset_index()
 
 
 def _matched(cells: pd.DataFrame, decided: pd.DataFrame, filters: Filters) -> pd.DataFrame:

@@ -9,18 +9,14 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Connection, func, select
 
-from tracejury.ingest.store import schema
-from tracejury.ingest.table import query_frame
 from tracejury.judging.labels.label_store import newest
 from tracejury.judging.planning.pilot import Pilot, caught_values, differences, people_reliability, pilot_of
 from tracejury.judging.planning.study import UnitCosts
 from tracejury.judging.queues.queue_store import FIRST
-from tracejury.judging.records import CELL_STATES
 from tracejury.judging.reports.columns import Columns, load_columns
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import LazyFrames
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import version_names
 
 MOST_REPEATS = 10
 _MS = 60_000  # in a minute
@@ -37,6 +33,8 @@ class WorkspacePilot:
     costs: UnitCosts
     not_matched: int = 0
     """Error pairs of the first repeat that no matching has compared: left out."""
+    unpriced: int = 0
+    """Traces of a judge model (each repeat counts) with an answer whose cost is not recorded: no part of the costs."""
 
 
 def load_pilot(connection: Connection, filters: Filters, judge_models: Sequence[str]) -> WorkspacePilot:
@@ -50,6 +48,7 @@ def load_pilot(connection: Connection, filters: Filters, judge_models: Sequence[
     first = LazyFrames(connection, columns, replace(filters, judge_models=tuple(judge_models)))
     not_matched = _not_matched(first.error_pairs)
     values = [_values(connection, columns, filters, name) for name in judge_models]
+    spent = first.costs_of_repeats
     people = first.ratings[first.ratings["rater_kind"] == "annotator"]
     if len(values) == 2:
         both, discordant = differences(values[0], values[1])
@@ -61,8 +60,9 @@ def load_pilot(connection: Connection, filters: Filters, judge_models: Sequence[
         judge_models=tuple(judge_models),
         pilot=pilot,
         reliability=people_reliability(people),
-        costs=UnitCosts(minutes=minutes_a_trace(connection), dollars=dollars_a_trace(connection, judge_models)),
+        costs=UnitCosts(minutes=minutes_a_trace(connection), dollars=dollars_a_trace(spent, judge_models)),
         not_matched=not_matched,
+        unpriced=int(spent["cost_usd"].isna().sum()),
     )
 
 
@@ -87,31 +87,15 @@ def minutes_a_trace(connection: Connection) -> float | None:
     )
 
 
-def dollars_a_trace(connection: Connection, judge_models: Sequence[str]) -> float | None:
+def dollars_a_trace(spent: pd.DataFrame, judge_models: Sequence[str]) -> float | None:
     """Return the recorded dollars of one repeat on one trace by all these judge models together.
 
-    The mean over (trace, repeat) of the sum over a model's cells; offline checks cost nothing. None where any cell of
-    a model that was called has no known cost.
+    `spent`: `LazyFrames.costs_of_repeats`. The sum over judge models of the mean over (trace, repeat) whose cost is
+    known; a reply from the cache counts with what it cost when it was paid. None where a judge model has none.
     """
-    cell, version = tables.cell, tables.judge_version
-    rows = query_frame(
-        connection,
-        select(cell.c.judge_version, cell.c.trace_id, cell.c.repeat, cell.c.cost_usd, version.c.mode)
-        .join(version, version.c.judge_version == cell.c.judge_version)
-        .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
-        .where(cell.c.state.in_(CELL_STATES)),
-    )
-    names = {key: name.judge_model for key, name in version_names(connection).items()}
-    rows["judge_model"] = rows["judge_version"].map(names)
-    each = [_dollars(rows[rows["judge_model"] == name]) for name in judge_models]
-    return sum(cost for cost in each if cost is not None) if None not in each else None
-
-
-def _dollars(cells: pd.DataFrame) -> float | None:
-    costs = cells["cost_usd"].astype("float64").where(cells["mode"] != "checks", 0.0)
-    if costs.empty or costs.isna().any():
-        return None
-    return float(costs.groupby([cells["trace_id"], cells["repeat"]]).sum().mean())
+    known = spent.dropna(subset=["cost_usd"])
+    means = known.groupby("judge_model")["cost_usd"].mean().reindex(list(judge_models))
+    return None if means.isna().any() else float(means.sum())
 
 
 def _values(connection: Connection, columns: Columns, filters: Filters, judge_model: str) -> pd.DataFrame:

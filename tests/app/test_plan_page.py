@@ -13,7 +13,9 @@ from tests.app.workspaces import REPEATED
 from tracejury.app.cli import main
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.planning import design
+from tracejury.judging.reports.columns import load_columns
 from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import LazyFrames
 from tracejury.judging.reports.pilots import dollars_a_trace, load_pilot
 from tracejury.judging.store import Workspace, tables
 
@@ -35,9 +37,10 @@ def test_a_pilot_of_one_judge_has_the_rate_of_the_tables(full: Workspace) -> Non
 def test_recorded_dollars_are_those_of_one_repeat(full: Workspace) -> None:
     """Three repeats on each trace at 0.25 dollars a cell; checks cost nothing."""
     with read_transaction(full.engine) as connection:
-        assert dollars_a_trace(connection, [REPEATED]) == pytest.approx(0.25)
-        assert dollars_a_trace(connection, [REPEATED, "checks"]) == pytest.approx(0.25)
-        assert dollars_a_trace(connection, [REPEATED, "hasty-judge"]) is None
+        spent = LazyFrames(connection, load_columns(connection), Filters()).costs_of_repeats
+    assert dollars_a_trace(spent, [REPEATED]) == pytest.approx(0.25)
+    assert dollars_a_trace(spent, [REPEATED, "checks"]) == pytest.approx(0.25)
+    assert dollars_a_trace(spent, [REPEATED, "hasty-judge"]) is None
 
 
 def test_the_command_plans_the_difference_of_two_judges(full: Workspace) -> None:

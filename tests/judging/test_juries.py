@@ -40,6 +40,7 @@ from tracejury.judging.reports.exploring import finding_places
 from tracejury.judging.reports.export import inputs_of
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import Frames, load_frames
+from tracejury.judging.runs.paid_costs import paid_elsewhere
 from tracejury.judging.runs.run_control import want_failed_again
 from tracejury.judging.runs.verdict_imports import export_outcomes
 from tracejury.judging.store.judge_models import judge_models
@@ -202,6 +203,8 @@ class TestStore:
         assert grid.watch()["states"] == {"scored": 6}
         (cost,) = grid.rows("select sum(cost_usd) from cell")
         assert cost == (pytest.approx(0.06),)
+        with read_transaction(grid.engine) as connection:
+            assert list(paid_elsewhere(connection).values()) == [pytest.approx(0.03)] * 2  # as its three members
         listed = grid.rows("select name, status from run order by run_key")
         assert listed[1:] == [("joint verdicts of run 1: LC by a, b, c", "done")]
 

@@ -22,6 +22,10 @@ from tracejury.judging.judges.jury import jury_score
 from tracejury.judging.judges.limits import BatchedWriter, Budget, RateLimiter, StopRunError
 from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest
 from tracejury.judging.records import Call, Failure
+from tracejury.judging.reports.columns import load_columns
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import LazyFrames
+from tracejury.judging.runs.paid_costs import paid_elsewhere
 from tracejury.judging.runs.run_control import ensure_free, judge_version, last_run_of, want_failed_again, wish
 from tracejury.judging.runs.run_owner import GONE_S, Owner, RunHeldError, RunTakenError
 from tracejury.judging.runs.run_spec import RunSpec, RunStatus
@@ -739,6 +743,13 @@ def test_the_same_request_is_answered_from_an_earlier_run(tmp_path: Path) -> Non
         f"select count(*) from cell where run_key = {again.run_key} and notes like '%response_cache%' and cost_usd = 0"
     )
     assert note == [(12,)]
+    with read_transaction(again.engine) as connection:
+        paid = paid_elsewhere(connection)
+        spent = LazyFrames(connection, load_columns(connection), Filters()).costs_of_repeats
+    cached = {key for (key,) in again.rows(f"select cell_key from cell where run_key = {again.run_key} and repeat < 2")}
+    assert paid == dict.fromkeys(cached, 0.01)
+    assert set(spent["cost_usd"].round(6)) == {0.02}  # two judges a trace, each paid once, in whichever run
+    assert len(spent) == 9
 
 
 def test_other_parameters_are_another_request_and_the_cache_can_be_left_out(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tracejury.app.components.charts.errors import (
 )
 from tracejury.app.components.charts.planning import power_curve, width_curve
 from tracejury.app.components.charts.raters import FINAL, calibration_bars, rater_dots
-from tracejury.app.components.charts.recall import period_dots, threshold_lines
+from tracejury.app.components.charts.recall import cost_front, period_dots, threshold_lines
 from tracejury.app.components.charts.scores import (
     BIN,
     alpha_histogram,
@@ -71,6 +71,7 @@ __all__ = [
     "calibration_bars",
     "calibration_dots",
     "consistency_violins",
+    "cost_front",
     "counted_bars",
     "coverage_strip",
     "dimension_grid",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from tracejury.app.components.charts.style import finished, series_color, shortened
+from tracejury.app.components.charts.style import GREY, finished, series_color, shortened
 from tracejury.judging.agreement.figure import TOO_FEW
 
 HEIGHT = 360
@@ -49,6 +49,39 @@ def threshold_lines(table: pd.DataFrame) -> go.Figure:
 _ESTIMATE = "recall %{y:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}], n = %{customdata[3]:,}<extra></extra>"
 
 
+def cost_front(table: pd.DataFrame, *, spent: str, title: str) -> go.Figure:
+    """Dollars or tokens a trace against recall or F1, a mark a judge model; a line joins those that none beats in both.
+
+    `table`: `costs.cost_agreement` of one metric, with a `label` for each judge model; `spent` names its column across.
+    The front is by the estimates in dollars, and is drawn over dollars alone. `customdata` is (label, low, high, n,
+    spent_low, spent_high, spent_n).
+    """
+    figure = go.Figure()
+    front = table[table["on_front"].eq(True)].sort_values([spent, "value"])
+    if spent == "cost_usd":
+        figure.add_scatter(
+            x=front[spent], y=front["value"], mode="lines", line={"color": GREY, "dash": "dot", "shape": "hv"},
+            hoverinfo="skip", name="front", showlegend=False,
+        )  # fmt: skip
+    ends = [f"{spent}_low", f"{spent}_high"]
+    for place in range(len(table)):
+        part = table.iloc[[place]]
+        symbol = "diamond" if part["on_front"].eq(True).all() else "circle"
+        figure.add_scatter(
+            x=part[spent], y=part["value"], mode="markers", name=shortened(str(part["label"].iloc[0])),
+            marker={"color": series_color(place), "size": 11, "symbol": _filled(part, symbol)},
+            error_y=_bars(part["value"], part["low"], part["high"]),
+            error_x=_bars(part[spent], *(part[end] for end in ends)),
+            cliponaxis=False, customdata=part[["label", "low", "high", "n", *ends, f"{spent}_n"]].to_numpy(),
+            hovertemplate="%{customdata[0]}<br>%{x} [%{customdata[4]}, %{customdata[5]}] a trace, over "
+            "%{customdata[6]:,} traces<br>%{y:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}], "
+            "n = %{customdata[3]:,}<extra></extra>",
+        )  # fmt: skip
+    is_far = bool((table[spent] > 0).all()) and table[spent].max() > 20 * table[spent].min()
+    figure.update_xaxes(title=title, type="log" if is_far else "linear", rangemode="tozero", zeroline=False)
+    return _of_share(figure, str(table["metric"].iloc[0]) if len(table) else "")
+
+
 def _bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]:
     """Bars of an interval, thin; none where it is unknown."""
     return {
@@ -63,7 +96,11 @@ def _filled(rows: pd.DataFrame, symbol: str) -> list[str]:
 
 
 def _of_recall(figure: go.Figure) -> go.Figure:
-    figure.update_yaxes(title="recall", range=[-0.02, 1.02], tickformat=".1f", zeroline=False)
+    return _of_share(figure, "recall")
+
+
+def _of_share(figure: go.Figure, title: str) -> go.Figure:
+    figure.update_yaxes(title=title, range=[-0.02, 1.02], tickformat=".1f", zeroline=False)
     return finished(figure, height=HEIGHT)
 
 

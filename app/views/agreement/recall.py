@@ -1,15 +1,20 @@
-"""Cards of recall: by the confidence of matches, and over periods of labelling."""
+"""Cards of recall: by the confidence of matches, over periods of labelling, beside what judge models cost."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from tracejury.app.components import charts
-from tracejury.app.components.figures import plain
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.figures import aligned, cell_text, plain
 from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
 from tracejury.app.views.agreement.cards import card, few_names, plot, why_no_errors
+from tracejury.judging.agreement.costs import NOT_RECORDED, VALUES
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.match_rates import why_no_recall
 from tracejury.judging.agreement.rounding import half_up
@@ -77,3 +82,66 @@ def drift_words(table: pd.DataFrame) -> str:
     tested = table.drop_duplicates("label").dropna(subset=["drift_p"])
     each = [f"{label} p = {half_up(p, 3)}" for label, p in zip(tested["label"], tested["drift_p"], strict=True)]
     return f"Drift: {', '.join(each)}." if each else "Drift needs two periods with errors that were matched."
+
+
+@card(
+    "costs",
+    "Cost against agreement",
+    "What all judges of a judge model took on a trace, as it was paid (a reply from the cache counts with what it cost "
+    "first), beside its recall by any judge, or the F1 of all its judges together. Diamonds are on the front: no other "
+    "judge model costs as little and reaches as much, by the estimates alone; intervals may overlap.",
+    height=520,
+)
+def costs_card(filters: Filters) -> None:
+    with st.container(horizontal=True):
+        metric = st.segmented_control(
+            "Metric", VALUES, default="recall", format_func={"recall": "Recall", "f1": "F1"}.__getitem__,
+            required=True, key="costs_metric", label_visibility="collapsed",
+        )  # fmt: skip
+        spent = st.segmented_control(
+            "Spent", list(SPENT_WORDS), default="cost_usd", format_func=SPENT_WORDS.__getitem__, required=True,
+            key="costs_spent", label_visibility="collapsed",
+        )  # fmt: skip
+    table = estimate(filters, "table.cost_agreement")
+    table = split_labels(table[table["metric"] == metric].assign(label=lambda rows: rows["judge_model"]))
+    drawn = table.dropna(subset=["value", str(spent)])
+    if table.empty:
+        st.caption(why_no_errors(filters))
+        return
+    if len(drawn):
+        chart = charts.cost_front(drawn, spent=str(spent), title=SPENT_WORDS[str(spent)])
+        plot(chart, key="chart-costs", alt="Cost against agreement")
+    data_table(cost_cells(table), key="costs", columns=dict.fromkeys((str(metric), *SPENT_WORDS.values()), RIGHT))
+    st.caption(
+        "Value [95 % interval] and n: errors (of F1 pairs of an error and a judge), or traces with a record. "
+        f"Hollow: n < {TOO_FEW}."
+    )
+
+
+SPENT_WORDS = {"cost_usd": "dollars a trace", "tokens": "tokens a trace"}
+RIGHT = st.column_config.TextColumn(alignment="right")
+
+
+def cost_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """`costs.cost_agreement` of one metric in words: estimates with interval and n, or why there is none."""
+    rows = table.to_dict("records")
+    metric = str(table["metric"].iloc[0])
+    front = {True: "on the front", False: "beaten in both", None: "n/a"}
+    spent = {
+        words: aligned([_spent_text(row, name) for row in rows]) for name, words in SPENT_WORDS.items()
+    }  # fmt: skip
+    values = aligned([cell_text(dict(row) | {"reason": _why(row, "value")}) for row in rows])
+    return pd.DataFrame(
+        {"judge model": table["label"], metric: values, **spent, "front": [front[row["on_front"]] for row in rows]}
+    )
+
+
+def _spent_text(row: Mapping[Any, Any], name: str) -> str:
+    ends = {"value": "", "low": "_low", "high": "_high", "n": "_n"}
+    own = {end: row[f"{name}{tail}"] for end, tail in ends.items()}
+    return cell_text({**own, "reason": NOT_RECORDED[name]}, digits=4 if name == "cost_usd" else 0)
+
+
+def _why(row: Mapping[Any, Any], name: str) -> str:
+    parts = [part.partition(": ") for part in str(row["reason"]).split("; ")]
+    return next((why for names, _, why in parts if name in names.split(", ")), "")

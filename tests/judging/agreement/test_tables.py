@@ -108,6 +108,7 @@ def small_inputs() -> Inputs:
             {"trace_id": traces, "error_id": traces, "dimension": "LC", "evidence": "compared", "iou": [0.25, 0.75] * 6}
         ),
         slices=pd.DataFrame({"trace_id": traces, "by": "agent", "slice": ["a", "b"] * 6}),
+        costs=pd.DataFrame({"trace_id": traces, "judge_model": "", "cost_usd": [0.1, 0.2] * 6, "tokens": 900}),
         person_pairs=pd.DataFrame(
             [
                 {
