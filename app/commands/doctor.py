@@ -217,7 +217,10 @@ def sign_in(engine: Engine) -> Check:
     with read_transaction(engine) as connection:
         if someone_can_sign_in(connection, by_email=mode == "oidc"):
             return Check(subject="sign-in", state="ok", message=f"{mode}, with an administrator")
-    remedy = "start with TRACEJURY_SIGN_IN=off, add one on the page Admin, start again"
+    remedy = (
+        "`TRACEJURY_SIGN_IN=off tracejury serve` with the same --home on this machine, add a person of the role admin "
+        f"with {'an e-mail address' if mode == 'oidc' else 'a password'} on its Admin page, stop it and start again"
+    )
     return Check(subject="sign-in", state="stops", message=f"{mode}, and no administrator can sign in", remedy=remedy)
 
 

@@ -15,11 +15,12 @@ from types import FrameType
 
 import click
 
-from tracejury.app.commands import opinions, traces
+from tracejury.app.commands import doctor, opinions, traces
 from tracejury.app.commands.output import opened, say
 from tracejury.app.config import LISTENS, config, unknown_settings
 from tracejury.app.guard import WILDCARDS, is_local
 from tracejury.app.lifeline import start_child
+from tracejury.judging.store import Workspace
 
 PREDICTIONS = "predictions"  # answers of judges, not traces
 START_S = 60  # seconds until the app must have answered
@@ -40,6 +41,7 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
     if unknown := unknown_settings():
         say(f"nothing reads {', '.join(unknown)}. Try: tracejury doctor, which names the settings")
     workspace = opened(home)
+    _warn_of_no_administrator(workspace)
     workspace.engine.dispose()
     port = _free_port(host, port)
     shown = "127.0.0.1" if host in WILDCARDS else host
@@ -70,6 +72,13 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
         process.terminate()
         process.wait(timeout=10)
         return 0
+
+
+def _warn_of_no_administrator(workspace: Workspace) -> None:
+    """Say how the first administrator is made, where people must sign in and none of them can be one."""
+    check = doctor.sign_in(workspace.engine)
+    if check.state == "stops":
+        say(f"sign-in is {check.message}. Try: {check.remedy}")
 
 
 def demo(home: Path | None, *, port: int, open_app: bool) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sqlite3
+import subprocess
 import time
 from collections import namedtuple
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 from sqlalchemy import update
 
 from tracejury.app.cli import main
-from tracejury.app.commands import doctor
+from tracejury.app.commands import doctor, serving
 from tracejury.app.config import SETTINGS, config
 from tracejury.ingest.store import open_engine, write_transaction
 from tracejury.judging.store import tables
@@ -168,6 +169,24 @@ def test_sign_in_without_an_administrator_stops_work(
         add_person(connection, "root", role="admin", by="test", password="long enough for all")
     engine.dispose()
     assert looked(home)["sign-in"]["state"] == "ok"
+
+
+@pytest.mark.parametrize(("mode", "proof"), [("password", "a password"), ("oidc", "an e-mail address")])
+def test_serve_says_before_it_starts_that_no_administrator_can_sign_in(
+    mode: str, proof: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    monkeypatch.setattr(serving, "start_child", lambda *_args, **_options: ended)
+    monkeypatch.setenv("TRACEJURY_SIGN_IN", mode)
+    served = CliRunner().invoke(main, ["serve", "--home", str(home), "--port", "0"])
+    warning, starting = served.stderr.splitlines()[:2]
+    assert warning.startswith(f"sign-in is {mode}, and no administrator can sign in. Try: `TRACEJURY_SIGN_IN=off ")
+    assert proof in warning
+    assert starting == "starting the app"
+    monkeypatch.setenv("TRACEJURY_SIGN_IN", "off")
+    config.cache_clear()
+    assert "administrator" not in CliRunner().invoke(main, ["serve", "--home", str(home), "--port", "0"]).stderr
 
 
 def test_a_clock_behind_the_newest_label_is_told(home: Path, no_worker: None) -> None:
