@@ -21,6 +21,8 @@ from tracejury.ingest.trace import IngestError
 
 MAX_BYTES = 2 * 1024**3
 """A single input larger than this, unpacked, is refused: no trace is, and a zip bomb is."""
+SPAN_BYTES = 1000
+"""A span counts for so much of an input at least: read, it takes some 6 kB however little it says."""
 MAX_RATIO = 400
 """Unpacked to packed size; traces reach about 30, and repetitive ones 100."""
 RATIO_FREE_BYTES = 64 * 1024**2
@@ -51,6 +53,22 @@ def most_bytes() -> int:
     """The most bytes that one input may have here, unpacked."""
     limit = _own_limit.get()
     return MAX_BYTES if limit is None else min(limit, MAX_BYTES)
+
+
+def most_spans() -> int:
+    """The most spans that may be held at once here."""
+    return most_bytes() // SPAN_BYTES
+
+
+def too_much_at_once(whose: str, *, spans: int, size: int) -> IngestError | None:
+    """The refusal of an input or trace whose spans and bytes cannot be held at once; None where they can."""
+    if spans <= most_spans() and size <= most_bytes():
+        return None
+    return IngestError(
+        f"{whose} has {spans:,} spans in {size / 1e6:,.0f} MB, to be held at once; "
+        f"at most {most_spans():,} in {most_bytes() / 1e6:,.0f} MB can be",
+        remedy="give each task of the agent a trace of its own, as JSON lines, or ingest the file into a workspace",
+    )
 
 
 def read_bounded(opened: Callable[[], AbstractContextManager[IO[bytes]]], packed: int) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, NamedTuple
 
+from tracejury.ingest.bounded import most_bytes
 from tracejury.ingest.parse import first_line_is_cut_off, has_lines, is_utf8
 from tracejury.ingest.trace import IngestError
 
@@ -34,13 +35,14 @@ class LongFile:
 
     def lines(self) -> Iterator[Line]:
         """Every line that is not blank. Raises `IngestError` at one that is too long."""
+        longest = min(_LONGEST_LINE, most_bytes())
         with self._opened() as file:
             start = number = 0
             while start < self.size:
-                data = file.readline(min(_LONGEST_LINE, self.size - start))
+                data = file.readline(min(longest, self.size - start))
                 number += 1
-                if len(data) >= _LONGEST_LINE:
-                    raise _too_long(number)
+                if len(data) >= longest:
+                    raise _too_long(number, longest)
                 if not data:
                     raise _shortened(start)
                 if data.strip():
@@ -90,8 +92,8 @@ def _first_lines(file: IO[bytes]) -> list[bytes]:
     return [*lines, b"", b"", b""][:3]
 
 
-def _too_long(number: int) -> IngestError:
-    reason = f"a line of more than {_LONGEST_LINE // 1024**2} MiB"
+def _too_long(number: int, longest: int) -> IngestError:
+    reason = f"a line of more than {longest // 1024**2} MiB"
     return IngestError(reason, place=f"line {number}", remedy="write one request a line, as the collector does")
 
 

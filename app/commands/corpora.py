@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 import click
-from pyarrow import ArrowInvalid
 
 from tracejury.app.commands.output import counted, opened, print_json, progress_bar
 from tracejury.ingest.conventions.mapped import load_map
 from tracejury.ingest.corpus.engine import Workers
-from tracejury.ingest.corpus.layout import REBUILD
 from tracejury.ingest.trace import IngestError
 
 Engine = Literal["local", "dask"]
@@ -137,5 +135,3 @@ def _named_errors() -> Iterator[None]:
         yield
     except IngestError as error:
         raise click.ClickException(f"{error.reason}. Try: {error.remedy}" if error.remedy else error.reason) from error
-    except ArrowInvalid as error:
-        raise click.ClickException(f"a file of the corpus is damaged: {error} Try: {REBUILD}") from error

@@ -79,7 +79,7 @@ def reading_settings(reading: Reading) -> dict[str, Json]:
 def _known(corpus: Corpus, records: Sequence[Record]) -> dict[str, set[Input]]:
     """The files that were read, by address."""
     known: dict[str, set[Input]] = defaultdict(set)
-    for some in corpus.dataset("sources", records).to_batches(columns=["address", "size", "mark", "digest"]):
+    for some in corpus.tables("sources", records, columns=["address", "size", "mark", "digest"]):
         for row in some.to_pylist():
             known[row["address"]].add(Input(**row))
     return known

@@ -85,8 +85,7 @@ def repeated(corpus: Corpus, records: Sequence[Record]) -> dict[str, list[Occurr
 def _repeated_ids(corpus: Corpus, records: Sequence[Record]) -> set[str]:
     """Ids that stand in several places, and a few that do not: they are compared by a number of 8 bytes each."""
     hashes = [_hashes(record.waiting) for record in records]
-    traces = corpus.dataset("traces", records)
-    for some in traces.to_batches(columns=["trace_id"]):
+    for some in corpus.tables("traces", records, columns=["trace_id"]):
         hashes.append(_hashes(some["trace_id"].to_pylist()))
     if not hashes:
         return set()
@@ -97,7 +96,7 @@ def _repeated_ids(corpus: Corpus, records: Sequence[Record]) -> set[str]:
     repeated: set[str] = set()
     named = chain(
         (record.waiting for record in records),
-        (some["trace_id"].to_pylist() for some in traces.to_batches(columns=["trace_id"])),
+        (some["trace_id"].to_pylist() for some in corpus.tables("traces", records, columns=["trace_id"])),
     )
     for ids in named:
         repeated.update(np.array(ids, dtype=object)[np.isin(_hashes(ids), often)])
@@ -110,7 +109,9 @@ def _hashes(ids: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 def _occurrences(corpus: Corpus, record: Record, wanted: set[str]) -> Iterator[Occurrence]:
     is_wanted = pc.field("trace_id").isin(pa.array(sorted(wanted), pa.string()))
-    table = corpus.dataset("traces", [record]).to_table(columns=["trace_id", "digest", "units"], filter=is_wanted)
+    table = pa.concat_tables(
+        corpus.tables("traces", [record], columns=["trace_id", "digest", "units"], wanted=is_wanted)
+    )
     waiting = [trace_id for trace_id in record.waiting if trace_id in wanted]
     if not table.num_rows and not waiting:
         return
@@ -132,7 +133,7 @@ def _occurrences(corpus: Corpus, record: Record, wanted: set[str]) -> Iterator[O
 def units_by_number(corpus: Corpus, record: Record) -> dict[int, Unit]:
     """Give the units of a partition as they were read, by their number in it."""
     units: dict[int, list[Input]] = defaultdict(list)
-    for row in corpus.dataset("sources", [record]).to_table(columns=SOURCES.names).to_pylist():
+    for row in pa.concat_tables(corpus.tables("sources", [record], columns=SOURCES.names)).to_pylist():
         units[row.pop("unit")].append(Input(**row))
     return {number: tuple(units[number]) for number in sorted(units)}
 
@@ -175,7 +176,7 @@ def join_jobs(
 
 
 def _rejections(corpus: Corpus) -> list[tuple[str, str, str]]:
-    table = corpus.dataset("rejected").to_table(columns=["file", "place", "reason"])
+    table = pa.concat_tables(corpus.tables("rejected", columns=["file", "place", "reason"]))
     return [(row["file"], row["place"], row["reason"]) for row in table.to_pylist()]
 
 

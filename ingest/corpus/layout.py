@@ -13,10 +13,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
@@ -32,6 +34,11 @@ NO_DATE = "none"
 REBUILD = "delete the corpus, or take another address, and build it again from its sources"
 """What to do where a file of a corpus is damaged."""
 PARTITIONING = ds.partitioning(pa.schema([("date", pa.string()), ("source", pa.string())]), flavor="hive")
+_CHECKED = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+"""A changed byte in a value is then damage, not another value."""
+_REACH = "check the address, your rights and the network"
 _NAME, _RECORDS, _LOCK = "tracejury corpus", "_records", "_writing.json"
 
 
@@ -88,18 +95,43 @@ class Corpus:
         columns = pa.schema([*(SCHEMAS[table] if schema is None else schema), *PARTITIONING.schema])
         if not files:
             return ds.dataset(columns.empty_table())
-        return ds.dataset(files, schema=columns, filesystem=self.fs, format="parquet", partitioning=PARTITIONING)
+        return ds.dataset(files, schema=columns, filesystem=self.fs, format=_CHECKED, partitioning=PARTITIONING)
+
+    def tables(
+        self,
+        table: str,
+        records: Iterable[Record] | None = None,
+        *,
+        columns: Sequence[str],
+        schema: pa.Schema | None = None,
+        wanted: pc.Expression | None = None,
+    ) -> Iterator[pa.Table]:
+        """Read columns of a table (see `dataset`) and the rows that are `wanted`, a file at a time; at least one table.
+
+        Raises `IngestError` naming the file that is damaged, gone or may not be read.
+        """
+        with readable(self.url):
+            data = self.dataset(table, records, schema=schema)
+        if not isinstance(data, ds.FileSystemDataset):
+            yield data.to_table(columns=list(columns))
+            return
+        for fragment in data.get_fragments():
+            with readable(fragment.path):
+                rows = fragment.to_table(schema=data.schema, columns=list(columns), filter=wanted)
+                rows.validate(full=True)
+            yield rows
 
     def write_table(self, file: str, table: pa.Table) -> None:
         """Write one Parquet file (zstd), its folder made where needed."""
         path = self.path(file)
         self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         with self.fs.open(path, "wb") as opened:
-            pq.write_table(table, opened, compression="zstd", compression_level=3)
+            pq.write_table(table, opened, compression="zstd", compression_level=3, write_page_checksum=True)
 
     def commit(self, record: Record) -> None:
         """Make a partition part of the corpus: its record is there whole or not at all."""
-        self._write_json(f"{_RECORDS}/{record.id}.json", asdict(record))
+        document = asdict(record)
+        self._write_json(f"{_RECORDS}/{record.id}.json", {**document, "digest": _digest(document)})
 
     def settings(self) -> dict[str, Json]:
         """What the corpus was built with. Raises `IngestError` where there is no corpus, or one of another version."""
@@ -112,7 +144,9 @@ class Corpus:
         if document.get("name") != _NAME or document.get("version") != VERSION:
             told = f"{self.url} holds a corpus of version {document.get('version')!r}; this program reads {VERSION}"
             raise IngestError(told, remedy="build it again at another address")
-        settings: dict[str, Json] = document["settings"]
+        settings = document.get("settings")
+        if not isinstance(settings, dict):
+            raise IngestError(f"{path} is damaged: it holds no settings", remedy=REBUILD)
         return settings
 
     def keep_settings(self, settings: Mapping[str, Json]) -> None:
@@ -185,10 +219,16 @@ def _document(path: str, body: bytes) -> dict[str, Any]:
 
 def _record(path: str, body: bytes) -> Record:
     document = _document(path, body)
+    if document.pop("digest", None) != _digest(document):
+        raise IngestError(f"{path} is damaged: it is no record of a partition as it was written", remedy=REBUILD)
     try:
         return Record(**document)
     except TypeError as error:
         raise IngestError(f"{path} is no record of a partition: {error}", remedy=REBUILD) from error
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def open_corpus(url: str) -> Corpus:
@@ -222,7 +262,27 @@ def reached(url: str) -> Iterator[None]:
         yield
     except Exception as error:
         told = f"{url} cannot be reached: {str(error) or type(error).__name__}"
-        raise IngestError(told, remedy="check the address, your rights and the network") from error
+        raise IngestError(told, remedy=_REACH) from error
+
+
+@contextmanager
+def readable(place: str) -> Iterator[None]:
+    """Raise as `IngestError` what reading a file of a corpus raises: damaged, gone, not allowed, out of reach."""
+    try:
+        yield
+    except IngestError:
+        raise
+    except PermissionError as error:
+        raise IngestError(f"{place} may not be read", remedy="check who may read it") from error
+    except FileNotFoundError as error:
+        raise IngestError(f"a file of the corpus is gone: {error.filename or error}", remedy=REBUILD) from error
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise IngestError(f"{place} is damaged: {error}", remedy=REBUILD) from error
+    except Exception as error:
+        if "://" not in place:
+            raise
+        told = f"{place} cannot be reached: {str(error) or type(error).__name__}"
+        raise IngestError(told, remedy=_REACH) from error
 
 
 def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> None:
@@ -234,7 +294,8 @@ def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> 
     for table, paths in record.files.items():
         files[table] = []
         for path in paths:
-            kept = _read(corpus, path)
+            with readable(corpus.path(path)):
+                kept = _read(corpus, path)
             if "trace_id" in kept.column_names:
                 kept = kept.filter(pa.compute.invert(pa.compute.is_in(kept["trace_id"], gone)))
             new = path.replace(f"/part-{record.generation}-", f"/part-{generation}-")
@@ -251,7 +312,7 @@ def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> 
 
 def _read(corpus: Corpus, path: str) -> pa.Table:
     with corpus.fs.open(corpus.path(path), "rb") as opened:
-        return pq.read_table(opened, partitioning=None)
+        return pq.read_table(opened, partitioning=None, page_checksum_verification=True)
 
 
 def _is_gone(holder: Mapping[str, Any]) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracejury.ingest.corpus.layout import Corpus, Record
+from tracejury.ingest.corpus.layout import REBUILD, Corpus, Record, readable
 from tracejury.ingest.corpus.rows import SCHEMAS, trace_of
-from tracejury.ingest.trace import Trace
+from tracejury.ingest.trace import IngestError, Trace
 
 Row = dict[str, Any]
 _TABLES = ("traces", "spans", "messages")
@@ -21,17 +21,18 @@ _TABLES = ("traces", "spans", "messages")
 def read_trace(corpus: Corpus, trace_id: str, *, source: str | None = None) -> Trace:
     """Read one trace, as `ingest.store.load` gives it but for its log records; only its partition where it is named.
 
-    Raises `KeyError` where the corpus has no such trace.
+    Raises `IngestError` where the corpus has no such trace, or a file of it cannot be read.
     """
     is_wanted = pc.field("trace_id") == trace_id
     records = [record for record in corpus.records() if source in (None, record.id)]
-    dates = corpus.dataset("traces", records).to_table(columns=["date", "source"], filter=is_wanted).to_pylist()
+    places = corpus.tables("traces", records, columns=["date", "source"], wanted=is_wanted)
+    dates = pa.concat_tables(places).to_pylist()
     for record in records:
         for part in parts_of(record):
             if any(f"date={row['date']}/source={row['source']}/" in part.files["traces"][0] for row in dates):
                 for trace in _traces(corpus, part, is_wanted):
                     return trace
-    raise KeyError(f"no trace {trace_id} in {corpus.url}")
+    raise IngestError(f"no trace {trace_id} is in {corpus.url}", remedy=REBUILD)
 
 
 def parts_of(record: Record) -> Iterator[Record]:
@@ -50,7 +51,9 @@ def traces_of(corpus: Corpus, part: Record) -> Iterator[Trace]:
 def _traces(corpus: Corpus, part: Record, wanted: pc.Expression | None) -> Iterator[Trace]:
     spans, messages = (_by_trace(_rows(corpus, part, table, wanted)) for table in ("spans", "messages"))
     for row in _rows(corpus, part, "traces", wanted):
-        yield trace_of(row, spans.pop(row["trace_id"], []), messages.pop(row["trace_id"], []))
+        with readable(corpus.path(part.files["traces"][0])):
+            trace = trace_of(row, spans.pop(row["trace_id"], []), messages.pop(row["trace_id"], []))
+        yield trace
 
 
 def _by_trace(rows: list[Row]) -> dict[str, list[Row]]:
@@ -61,8 +64,8 @@ def _by_trace(rows: list[Row]) -> dict[str, list[Row]]:
 
 
 def _rows(corpus: Corpus, part: Record, table: str, wanted: pc.Expression | None) -> list[Row]:
-    table_rows = corpus.dataset(table, [part]).to_table(columns=SCHEMAS[table].names, filter=wanted)
-    rows: list[Row] = _with_plain_times(table_rows).to_pylist()
+    table_rows = corpus.tables(table, [part], columns=SCHEMAS[table].names, wanted=wanted)
+    rows: list[Row] = _with_plain_times(pa.concat_tables(table_rows)).to_pylist()
     return rows
 
 

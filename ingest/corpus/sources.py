@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from tracejury.ingest.bounded import at_most
 from tracejury.ingest.corpus.layout import file_system, reached
 from tracejury.ingest.long_file import LONG_BYTES
-from tracejury.ingest.readers import is_read_by_lines, read_bytes, read_files, unit_names, units
+from tracejury.ingest.readers import is_read_by_lines, read_files, unit_names, units
 from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Rejected, Trace
 
@@ -128,10 +128,6 @@ def read_again(unit: Unit, *, format: str | None, most_bytes: int) -> Iterator[I
     for one in unit:
         if not one.digest or _digest(one) != one.digest:
             raise IngestError(f"{one.address} holds other bytes now than when it was read, or is gone")
-    if len(unit) == 1 and "://" not in unit[0].address and os.path.getsize(unit[0].address) > unit[0].size:
-        with open(unit[0].address, "rb") as file:
-            yield from read_bytes(file.read(unit[0].size), file=unit[0].address, format=format)
-        return
     yield from read_unit(unit, format=format, most_bytes=most_bytes)
 
 
@@ -151,11 +147,11 @@ def _too_large(most_bytes: int) -> IngestError:
 @contextmanager
 def _at_hand(unit: Unit) -> Iterator[tuple[list[str], Callable[[Item], Item]]]:
     """The unit's files as local paths, and what names their addresses in what was read of them."""
-    if all("://" not in one.address for one in unit):
+    if all("://" not in one.address and not (one.digest and _has_grown(one)) for one in unit):
         yield [one.address for one in unit], lambda item: item
         return
     with tempfile.TemporaryDirectory(prefix="tracejury-corpus-") as folder:
-        addresses = {_fetched(one.address, folder): one.address for one in unit}
+        addresses = {_fetched(one, folder): one.address for one in unit}
 
         def named(item: Item) -> Item:
             file = item.file if isinstance(item, Rejected) else item.source.file
@@ -167,12 +163,23 @@ def _at_hand(unit: Unit) -> Iterator[tuple[list[str], Callable[[Item], Item]]]:
         yield list(addresses), named
 
 
-def _fetched(address: str, folder: str) -> str:
-    """Load a file below `folder` under the same path: some formats read run and repeat from folders' names."""
-    fs, path = file_system(address)
+def _has_grown(one: Input) -> bool:
+    """Whether more was written to a local file since it was listed."""
+    return os.path.isfile(one.address) and os.path.getsize(one.address) > one.size
+
+
+def _fetched(one: Input, folder: str) -> str:
+    """Load a file below `folder` under the same path: some formats read run and repeat from folders' names.
+
+    Of a file that grew, only the bytes that it had when it was listed.
+    """
+    _, path = file_system(one.address)
     local = os.path.join(folder, *(part for part in path.split("/") if part not in ("", ".", "..")))
     os.makedirs(os.path.dirname(local), exist_ok=True)
-    fs.get_file(path, local)
+    with _opened(one.address) as source, open(local, "wb") as copy:
+        left = one.size
+        while left and (block := source.read(min(_BLOCK, left))):
+            left -= copy.write(block)
     return local
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Set
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from tracejury.ingest.bounded import too_much_at_once
 from tracejury.ingest.formats.otel import IdReader, IdWriting, Intake, no_span, split
 from tracejury.ingest.long_file import LongFile
 from tracejury.ingest.parse import parse_document
@@ -28,14 +29,14 @@ class _Index(Intake):
     lines: array[int] = field(default_factory=lambda: array("q"))  # of each: start, size, spans before it
     places: dict[str, array[int]] = field(default_factory=dict)  # of a trace as written: its lines
     bytes: Counter[str] = field(default_factory=Counter)  # of a trace as written: its share of the file, about
-    with_spans: dict[str, None] = field(default_factory=dict)  # traces as written, in the order of their first span
+    with_spans: Counter[str] = field(default_factory=Counter)  # spans of a trace as written, in the order of the first
     _line: Counter[str] = field(default_factory=Counter)
 
     def wants_span(self, trace_id: str, span_id: str, parent_span_id: str | None) -> bool:
         self.number += 1
         self.trace_ids.add(trace_id)
         self.span_ids.add(span_id, parent_span_id or "")
-        self.with_spans.setdefault(trace_id)
+        self.with_spans[trace_id] += 1
         self._line[trace_id] += 1
         return False
 
@@ -83,7 +84,11 @@ def long_traces(source: Source, take: Take, *, format: str) -> Iterator[Trace | 
             raise no_span(index.warnings, holds_logs=bool(index.places))
         return
     trace_of, span_of = index.trace_ids.reader(), index.span_ids.reader()
-    for wanted in _some_at_once(index, trace_of):
+    writings, loose = _writings(index, trace_of)
+    for trace_id, error in _refused(index, writings).items():
+        del writings[trace_id]
+        yield rejected(source.file, error)
+    for wanted in (*_some_at_once(index, writings), *([loose] if loose else [])):
         some = _taken(file, take, index, wanted)
         some.warnings = index.warnings
         yield from split(some, trace_of, span_of, format=format, source=source)
@@ -105,10 +110,8 @@ def _indexed(file: LongFile, name: str, take: Take, index: _Index) -> Generator[
     return bad
 
 
-def _some_at_once(index: _Index, trace_of: IdReader) -> Iterator[set[str]]:
-    """Traces in the order they first appear, as many at once as fit: their ids in every writing; then all at once
-    those that have log records alone.
-    """
+def _writings(index: _Index, trace_of: IdReader) -> tuple[dict[str, list[str]], set[str]]:
+    """The ids of traces with spans, in the order of the first, each in every writing; those with log records alone."""
     writings: dict[str, list[str]] = {trace_of(written): [] for written in index.with_spans}
     loose: set[str] = set()
     for written in index.places:
@@ -117,6 +120,21 @@ def _some_at_once(index: _Index, trace_of: IdReader) -> Iterator[set[str]]:
             writings[of].append(written)
         elif written:
             loose.add(written)
+    return writings, loose
+
+
+def _refused(index: _Index, writings: Mapping[str, Sequence[str]]) -> dict[str, IngestError]:
+    """The traces that cannot be held whole here, each with why."""
+    refused: dict[str, IngestError] = {}
+    for trace_id, written in writings.items():
+        size, spans = (sum(counts[one] for one in written) for counts in (index.bytes, index.with_spans))
+        if (error := too_much_at_once(f"trace {trace_id}", spans=spans, size=size)) is not None:
+            refused[trace_id] = error
+    return refused
+
+
+def _some_at_once(index: _Index, writings: Mapping[str, Sequence[str]]) -> Iterator[set[str]]:
+    """Traces in their order, as many at once as fit."""
     some: set[str] = set()
     size = 0
     for written_ids in writings.values():
@@ -125,7 +143,8 @@ def _some_at_once(index: _Index, trace_of: IdReader) -> Iterator[set[str]]:
             yield some
             some, size = set(), sum(index.bytes[one] for one in written_ids)
         some.update(written_ids)
-    yield from (group for group in (some, loose) if group)
+    if some:
+        yield some
 
 
 def _taken(file: LongFile, take: Take, index: _Index, wanted: Set[str]) -> Intake:

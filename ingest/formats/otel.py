@@ -7,6 +7,7 @@ import binascii
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tracejury.ingest.bounded import most_spans, too_much_at_once
 from tracejury.ingest.conventions import translate
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.messages import MessageTable
@@ -30,9 +31,12 @@ class Intake:
     """The spans met so far, those not wanted too."""
 
     def wants_span(self, trace_id: str, span_id: str, parent_span_id: str | None) -> bool:
-        """Whether the span with these ids is to be read; asked once for each, in the order of the file."""
+        """Whether the span with these ids is to be read; asked once for each, in the order of the file.
+
+        Of more spans than can be held no more are; `traces` then refuses them all.
+        """
         self.number += 1
-        return True
+        return self.number <= most_spans()
 
     def wants_log(self, trace_id: str, span_id: str) -> bool:
         """As `wants_span`, for a log record; both ids may be empty."""
@@ -72,6 +76,8 @@ def traces(intake: Intake, *, format: str, source: Source) -> Iterator[Trace | R
 
     Log records are joined to the span they name; those of traces with no span here are yielded as `LooseLogs`.
     """
+    if (refusal := too_much_at_once("it", spans=intake.number, size=len(source.data))) is not None:
+        raise refusal
     if not intake.spans and not intake.logs:
         raise no_span(intake.warnings, holds_logs=False)
     trace_of = id_reader([*(trace_id for trace_id, _ in intake.spans), *(log.trace_id for log in intake.logs)], 16)

@@ -148,7 +148,8 @@ def _judged(corpus: Corpus, dimension: str) -> pd.DataFrame:
 
 def _of(corpus: Corpus, table: str, schema: pa.Schema, columns: list[str], dimension: str) -> pd.DataFrame:
     is_wanted = pa.compute.field("dimension") == dimension
-    frame: pd.DataFrame = corpus.dataset(table, schema=schema).to_table(columns=columns, filter=is_wanted).to_pandas()
+    every = corpus.tables(table, columns=columns, schema=schema, wanted=is_wanted)
+    frame: pd.DataFrame = pa.concat_tables(every).to_pandas()
     return frame
 
 

@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 
 import orjson
 import pandas as pd
+import pyarrow as pa
 from sqlalchemy import Connection, Engine, insert, select
 
 from tracejury.ingest.batch import store
@@ -57,7 +58,7 @@ def population(corpus: Corpus) -> pd.DataFrame:
             f"{corpus.url} holds no trace that was checked", remedy=f"tracejury corpus check {corpus.url}"
         )
     columns = ["trace_id", "source", "digest", "units", "agents", "status", "outcome"]
-    rows = corpus.dataset("traces").to_table(columns=columns)
+    rows = pa.concat_tables(corpus.tables("traces", columns=columns))
     frame: pd.DataFrame = rows.select(columns[:4]).to_pandas()
     frame["agent"] = [agents[0] if agents else "(none)" for agents in rows["agents"].to_pylist()]
     frame["has_findings"] = frame["trace_id"].isin(_ids(corpus, "findings"))
@@ -67,7 +68,8 @@ def population(corpus: Corpus) -> pd.DataFrame:
 
 def _ids(corpus: Corpus, table: str) -> set[str]:
     schema_of = {"scores": SCORES, "findings": FINDINGS}[table]
-    return set(corpus.dataset(table, schema=schema_of).to_table(columns=["trace_id"])["trace_id"].unique().to_pylist())
+    every = corpus.tables(table, columns=["trace_id"], schema=schema_of)
+    return {trace_id for some in every for trace_id in some["trace_id"].unique().to_pylist()}
 
 
 def _has_failed(status: str, outcome: str | None) -> bool:

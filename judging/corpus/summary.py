@@ -9,7 +9,6 @@ from typing import Final, Literal, get_args
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from tracejury.ingest.corpus.layout import Corpus, Record, open_corpus
 from tracejury.judging.corpus.checking import FINDINGS, SCORES
@@ -19,6 +18,7 @@ FACETS: Final[tuple[Facet, ...]] = get_args(Facet)
 COLUMNS: Final = ("spans", "traces", "findings", "traces_with_findings")
 NONE: Final = "(none)"
 """Spans that name no agent, model or tool, and findings that cite no such span."""
+_LISTED: Final = [*(name for name in FINDINGS.names if name != "citations"), "date", "source"]
 _OF_SPANS: Final = {"agent": "agent", "model": "model", "tool": "tool_name", "day": "date"}
 _OF_FINDINGS: Final = {"agent": "agent", "model": "model", "tool": "tool", "day": "date"}
 
@@ -52,8 +52,8 @@ def facet_table(url: str, by: Facet) -> pd.DataFrame:
     corpus = _whole(url)
     counts: dict[str, Counter[str]] = {name: Counter() for name in COLUMNS}
     for record in corpus.records():
-        _add(counts, ("spans", "traces"), _tables(corpus, record, "spans", None, _OF_SPANS[by]))
-        cited = _tables(corpus, record, "findings", FINDINGS, _OF_FINDINGS[by])
+        _add(counts, ("spans", "traces"), corpus.tables("spans", [record], columns=["trace_id", _OF_SPANS[by]]))
+        cited = corpus.tables("findings", [record], columns=["trace_id", _OF_FINDINGS[by]], schema=FINDINGS)
         _add(counts, ("findings", "traces_with_findings"), cited)
     values = sorted(counts["spans"].keys() | counts["findings"].keys())
     frame = pd.DataFrame({by: values, **{name: [counts[name][value] for value in values] for name in COLUMNS}})
@@ -66,8 +66,12 @@ def findings_of(url: str, by: Facet, value: str, *, limit: int = 200) -> pd.Data
     corpus = _whole(url)
     column = pc.field(_OF_FINDINGS[by])
     is_wanted = column.is_null() if value == NONE else column == value
-    data = corpus.dataset("findings", schema=FINDINGS)
-    frame: pd.DataFrame = data.head(limit, filter=is_wanted).drop_columns(["citations"]).to_pandas()
+    some: list[pa.Table] = []
+    for table in corpus.tables("findings", columns=_LISTED, schema=FINDINGS, wanted=is_wanted):
+        some.append(table)
+        if sum(one.num_rows for one in some) >= limit:
+            break
+    frame: pd.DataFrame = pa.concat_tables(some)[:limit].to_pandas()
     return frame
 
 
@@ -77,19 +81,8 @@ def _whole(url: str) -> Corpus:
     return corpus
 
 
-def _tables(corpus: Corpus, record: Record, table: str, schema: pa.Schema | None, column: str) -> Iterator[pa.Table]:
-    """Trace and value of every row, a file at a time: all rows of a trace stand in one file of a table."""
-    data = corpus.dataset(table, [record], schema=schema)
-    for fragment in _fragments(data):
-        yield fragment.to_table(schema=data.schema, columns=["trace_id", column])
-
-
-def _fragments(data: ds.Dataset) -> Iterator[ds.Fragment]:
-    """The files of a table; none where it is empty."""
-    return iter(data.get_fragments()) if isinstance(data, ds.FileSystemDataset) else iter(())
-
-
 def _add(counts: dict[str, Counter[str]], names: tuple[str, str], tables: Iterator[pa.Table]) -> None:
+    """Count trace and value of every row, a file at a time: all rows of a trace stand in one file of a table."""
     rows, traces = names
     for table in tables:
         values = table.rename_columns(["trace_id", "value"]).group_by("value")
@@ -101,5 +94,5 @@ def _add(counts: dict[str, Counter[str]], names: tuple[str, str], tables: Iterat
 
 def _distinct(corpus: Corpus, records: list[Record], table: str, schema: pa.Schema) -> int:
     """How many traces have rows in a table."""
-    every = _fragments(corpus.dataset(table, records, schema=schema))
-    return sum(len(pc.unique(fragment.to_table(columns=["trace_id"])["trace_id"])) for fragment in every)
+    every = corpus.tables(table, records, columns=["trace_id"], schema=schema)
+    return sum(len(pc.unique(some["trace_id"])) for some in every)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from tests.ingest.corpora import SAMPLES, otlp_file
@@ -50,9 +51,33 @@ def test_a_damaged_file_of_a_corpus_is_named_with_what_to_do(tmp_path: Path, pat
     (file,) = url.glob(pattern)
     file.write_bytes(content)
     told = run("summary", url, code=1).output
-    assert "damaged" in told or "no record" in told or "corpus of version" in told
+    assert "damaged" in told or "corpus of version" in told
     assert file.name in told or str(url) in told
     assert "build it again" in told
+
+
+@pytest.mark.parametrize("pattern", ["_records/*.json", "spans/*/*/*.parquet", "scores/*/*/*.parquet"])
+def test_one_changed_byte_of_a_corpus_is_damage_and_not_another_number(tmp_path: Path, pattern: str) -> None:
+    url = tmp_path / "corpus"
+    run("build", otlp_file(tmp_path / "a.jsonl", 1, 2), "--out", url, "--workers", 1)
+    run("check", url, "--workers", 1)
+    (file,) = url.glob(pattern)
+    body = bytearray(file.read_bytes())
+    body[body.index(b'"rows"') + 2 if pattern.endswith("json") else _in_trace_ids(file)] ^= 1
+    file.write_bytes(body)
+    told = run("summary", url, code=1).output
+    assert f"{file} is damaged" in told
+    assert "build it again" in told
+    file.unlink()
+    if not pattern.endswith("json"):
+        assert f"is gone: {file}. Try: delete the corpus" in run("summary", url, code=1).output
+
+
+def _in_trace_ids(file: Path) -> int:
+    """Where the last byte of a column that every count reads stands."""
+    column = pq.ParquetFile(file).metadata.row_group(0).column(0)
+    assert column.path_in_schema == "trace_id"
+    return int((column.dictionary_page_offset or column.data_page_offset) + column.total_compressed_size - 1)
 
 
 def test_check_and_summary_name_what_they_count(tmp_path: Path) -> None:

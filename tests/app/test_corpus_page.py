@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,19 @@ def test_a_sample_names_the_corpus_and_what_its_rates_lack(empty: Workspace, ope
     assert not at.exception
     assert any("0 of 10 sampled traces reviewed by nobody" in one.value for one in at.caption)
     assert any("error rates are unknown" in one.value for one in at.info)
+
+
+def test_a_damaged_file_is_named_in_place_of_numbers(
+    empty: Workspace, open_page: OpenPage, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(shutil.copytree(url, tmp_path / "corpus"))
+    file = next(copy.glob("spans/*/*/*.parquet"))
+    file.write_bytes(file.read_bytes()[:-100])
+    monkeypatch.setenv("TRACEJURY_CORPUS", str(copy))
+    at = open_page("corpus")
+    assert not at.exception
+    assert "parquet is damaged" in at.error[0].value
+    assert "build it again" in at.error[0].value
 
 
 def test_a_corpus_under_construction_is_not_counted(

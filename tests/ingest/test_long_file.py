@@ -14,6 +14,7 @@ from tests.benchmarks import corpus
 
 from tracejury.ingest import check, long_file, readers, ready
 from tracejury.ingest.batch import ingest
+from tracejury.ingest.bounded import at_most
 from tracejury.ingest.check import check_store
 from tracejury.ingest.formats import long_lines
 from tracejury.ingest.pack import pack_long
@@ -114,6 +115,37 @@ def test_lines_that_cannot_be_read_are_named_with_their_number(tmp_path: Path, a
     bad = [item for item in found if isinstance(item, Rejected)]
     assert [item.place.split(",")[0] for item in bad] == ["line 3", "line 4", "line 6"]
     assert len(found) == 6
+
+
+@pytest.mark.parametrize(("size", "told"), [(20_000, "10 spans"), (26_000, "30 spans")], ids=["bytes", "spans"])
+def test_a_trace_too_large_to_be_held_is_named_and_the_others_are_read(
+    tmp_path: Path, as_long: pytest.MonkeyPatch, size: int, told: str
+) -> None:
+    dense: list[dict[str, object]] = [
+        {"traceId": "d" * 32, "spanId": f"{number:016x}", "name": "s"} for number in range(1, 31)
+    ]
+    (verbose,) = requests(1, spans=10)
+    large = dense if told == "30 spans" else spans_of(verbose)
+    lines: list[object] = [*requests(3)[1:], *(one_request([span]) for span in large)]
+    with at_most(size):
+        found = read(written(tmp_path / "a.jsonl", lines))
+    assert [len(item.spans) for item in found if isinstance(item, Trace)] == [5, 5]
+    (refused,) = (item for item in found if isinstance(item, Rejected))
+    assert refused.reason.startswith("trace ")
+    assert f"has {told} in" in refused.reason
+    assert "JSON lines" in refused.remedy
+
+
+def test_a_document_of_more_spans_than_can_be_held_is_refused_whole(tmp_path: Path) -> None:
+    dense: list[dict[str, object]] = [
+        {"traceId": "d" * 32, "spanId": f"{number:016x}", "name": "s"} for number in range(1, 31)
+    ]
+    path = tmp_path / "a.json"
+    path.write_bytes(orjson.dumps(one_request(dense)))
+    with at_most(20_000):
+        (refused,) = read(path)
+    assert isinstance(refused, Rejected)
+    assert "it has 30 spans" in refused.reason
 
 
 def test_a_first_line_that_is_cut_off_is_named_and_the_rest_is_read(
