@@ -18,8 +18,8 @@ from tracejury.app.api.rights import ClosedAccountError, checked
 from tracejury.app.api.settings import settings_routes
 from tracejury.app.grants import Grant, TokenError
 from tracejury.app.session import workspace
+from tracejury.ingest.media import find_media
 from tracejury.ingest.parse import parse_json
-from tracejury.ingest.pictures import find_picture
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import IngestError
 from tracejury.judging.labels.label_store import Applied, apply_ops
@@ -71,9 +71,9 @@ def work_routes(space: Callable[[], Workspace], documents: Documents | None = No
     async def text(request: Request) -> Response:
         return await _read(request, lambda grant: _judge_text(documents, grant))
 
-    async def picture(request: Request) -> Response:
+    async def media(request: Request) -> Response:
         digest = request.path_params["digest"]
-        return await _read(request, lambda grant: _picture(space(), grant, digest))
+        return await _read(request, lambda grant: _media(space(), grant, digest))
 
     async def _read(request: Request, cut: Callable[[Grant], Any]) -> Response:
         trace_id, token = request.path_params["trace_id"], request.query_params.get("token")
@@ -86,7 +86,7 @@ def work_routes(space: Callable[[], Workspace], documents: Documents | None = No
         Route("/api/layout/{trace_id:path}", layout),
         Route("/api/search/{trace_id:path}", search),
         Route("/api/text/{trace_id:path}", text),
-        Route("/api/picture/{trace_id:path}/{digest:str}", picture),
+        Route("/api/media/{trace_id:path}/{digest:str}", media),
         *comment_routes(space),
         *reveal_routes(space),
         *settings_routes(space),
@@ -106,14 +106,15 @@ def _judge_text(documents: Documents, grant: Grant) -> bytes:
     return text.encode()
 
 
-def _picture(space: Workspace, grant: Grant, digest: str) -> Response:
-    """A picture of the trace from our own bytes, as nothing but a picture."""
+def _media(space: Workspace, grant: Grant, digest: str) -> Response:
+    """A picture, sound or film of the trace from our own bytes, as nothing else."""
     with read_transaction(space.engine) as connection:
-        picture = find_picture(load(connection, grant.subject, with_logs=False), digest)
-    if picture is None:
-        raise RefusedError(404, "the trace holds no picture of this hash", "look at the file that the trace came from")
+        held = find_media(load(connection, grant.subject, with_logs=False), digest)
+    if held is None:
+        reason = "the trace holds no picture, sound or film of this hash that browsers show"
+        raise RefusedError(404, reason, "look at the file that the trace came from")
     headers = {**_FRESH, "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
-    return Response(picture.data, 200, headers, picture.kind)
+    return Response(held.data, 200, headers, held.kind)
 
 
 def _reading(space: Workspace, trace_id: str, token: object, cut: Callable[[Grant], Any]) -> Answer:

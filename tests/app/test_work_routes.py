@@ -441,19 +441,28 @@ def test_the_benchmarks_verdict_reaches_no_annotator(
     assert opening["warnings"] == ["other: stays"]
 
 
-def test_a_picture_is_served_from_the_traces_own_bytes_as_nothing_but_a_picture(
-    client: TestClient, space: Workspace, token: Callable[..., str]
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "image/png"), (b"RIFF\x20\0\0\0WEBP", "image/webp"),
+        (b"RIFF\x20\0\0\0WAVEfmt ", "audio/wav"), (b"ID3\x04", "audio/mpeg"), (b"\xff\xfb\x90", "audio/mpeg"),
+        (b"OggS", "audio/ogg"), (b"fLaC", "audio/flac"), (b"\0\0\0\x20ftypM4A ", "audio/mp4"),
+        (b"\0\0\0\x20ftypisom", "video/mp4"), (b"\x1a\x45\xdf\xa3", "video/webm"),
+    ],
+)  # fmt: skip
+def test_pictures_and_sound_are_served_from_the_traces_own_bytes_as_nothing_else(
+    client: TestClient, space: Workspace, token: Callable[..., str], start: bytes, kind: str
 ) -> None:
-    data = b"\x89PNG\r\n\x1a\n" + bytes(20)
+    data = start + bytes(20)
     script = b"<svg onload='alert(1)'/>" * 2
     held: Json = [{"parts": [None, {"content": base64.b64encode(each).decode()}]} for each in (data, script)]
     draft = SpanDraft(span_id="a" * 16, attributes={"gen_ai.input.messages": held})
     with write_transaction(space.engine) as connection:
         write(connection, pack(assemble([draft], trace_id="seen", format="otlp", source=Source(file="x", data=b"y"))))
     query = {"token": token("seen")}
-    answer = client.get(f"/api/picture/seen/{sha256(data).hexdigest()}", params=query)
-    assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, data, "image/png")
+    answer = client.get(f"/api/media/seen/{sha256(data).hexdigest()}", params=query)
+    assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, data, kind)
     assert answer.headers["x-content-type-options"] == "nosniff"
     for digest in (sha256(script).hexdigest(), "0" * 64):
-        assert client.get(f"/api/picture/seen/{digest}", params=query).status_code == 404
-    assert client.get(f"/api/picture/seen/{sha256(data).hexdigest()}").status_code == 401
+        assert client.get(f"/api/media/seen/{digest}", params=query).status_code == 404
+    assert client.get(f"/api/media/seen/{sha256(data).hexdigest()}").status_code == 401

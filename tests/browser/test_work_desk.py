@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import time
+import wave
+from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 from playwright.sync_api import BrowserContext, Route, expect
@@ -512,6 +517,27 @@ def test_5_mb_show_their_head_and_all_when_asked(open_desk: OpenDesk) -> None:
     expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("1 of 2")
 
 
+def test_sound_is_played_from_the_traces_own_bytes_by_its_own_keys(open_desk: OpenDesk) -> None:
+    made = io.BytesIO()
+    with wave.open(made, "wb") as sound:
+        sound.setparams((1, 2, 8000, 0, "NONE", ""))
+        sound.writeframes(bytes(16_000))
+    data = base64.b64encode(made.getvalue()).decode()
+    placeholder = f"[audio wav, {len(made.getvalue())} bytes, sha256 {sha256(made.getvalue()).hexdigest()}]"
+    trace = spoken_trace("sound", placeholder)
+    (first, *others) = trace.spans
+    desk = open_desk(replace(trace, spans=(replace(first, attributes={"audio": data}), *others)))
+    desk.page.get_by_role("button", name="Show audio player").first.click()
+    player = desk.page.locator("audio")
+    expect(player).to_be_focused()
+    desk.keys("Space")
+    desk.page.wait_for_function("document.querySelector('audio').currentTime > 0")
+    desk.keys("a", "1")
+    expect(desk.page.locator(".tj-card")).to_have_count(1)
+    assert player.evaluate("node => [node.isConnected, node.duration]") == [True, 1]
+    assert desk.outside == []
+
+
 @pytest.mark.parametrize("count", [21, pytest.param(200, marks=pytest.mark.soak)])
 def test_labels_by_keys_only_none_missed(open_desk: OpenDesk, count: int) -> None:
     trace = long_trace(301, f"keys-only-{count}")
@@ -529,7 +555,7 @@ def test_labels_by_keys_only_none_missed(open_desk: OpenDesk, count: int) -> Non
 
 
 def test_from_key_to_stored_without_a_rerun(open_desk: OpenDesk) -> None:
-    """The issue wants under 100 ms; the bound here leaves room for a machine that does other work as well."""
+    """A free machine takes under 100 ms; the bound leaves room for one that does other work as well."""
     desk = open_desk()
     desk.keys("w")
     runs = []

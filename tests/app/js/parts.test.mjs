@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isLeftover, isReasoning, picturesIn } from "../../../app/components/annotator/js/reader.mjs";
+import { isLeftover, isReasoning, mediaIn } from "../../../app/components/annotator/js/reader.mjs";
 
 test("what a model thought is told from what it said by its field", () => {
   assert.ok(isReasoning({ field: "message:12:reasoning" }));
@@ -12,9 +12,12 @@ test("a text that no dialect understood is told by its field", () => {
   for (const field of ["event:0", "message:1", "input"]) assert.ok(!isLeftover({ field }));
 });
 
-test("pictures are found by the hash in their placeholder, each once", () => {
-  const digest = "ab".repeat(32);
-  const shown = `[image image/png, 8 bytes, sha256 ${digest}]`;
-  assert.deepEqual(picturesIn(`See ${shown} and\n${shown}`), [digest]);
-  assert.deepEqual(picturesIn(`[image image/png, at https://x.org/a.png] sha256 ${digest}`), []);
+test("pictures, sounds and files are found by the hash in their placeholder, each once, and named", () => {
+  const digest = (byte) => byte.repeat(32);
+  const shown = `[image image/png, 8 bytes, sha256 ${digest("ab")}]`;
+  assert.deepEqual(mediaIn(`See ${shown} and\n${shown}`), [[digest("ab"), "picture"]]);
+  assert.deepEqual(mediaIn(`[image image/png, at https://x.org/a.png] sha256 ${digest("ab")}`), []);
+  const others = ["audio wav", "file audio/mpeg", "video video/mp4", "file map.pdf application/pdf"];
+  const names = mediaIn(others.map((about, place) => `[${about}, 9 bytes, sha256 ${digest("a" + place)}]`).join(" ")).map(([, name]) => name);
+  assert.deepEqual(names, ["audio player", "audio player", "video player", "file"]);
 });

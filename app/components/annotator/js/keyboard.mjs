@@ -51,6 +51,7 @@ export class Keyboard {
     if (key === null) return;
     if (key === "Tab") return this.tab(event);
     if (target.closest('[role="separator"]')) return;
+    if (target.closest("audio,video") && /^(Space|Enter|Arrow|Home|End)/.test(key)) return; // the player's own keys
     if (this.desk.submission.isBusy) return this.take(event, () => {});
     if ((key === "Enter" || key === "Space") && target.closest("button,a,summary,input,[data-seq]")) return;
     const isAside = target !== document.body && !target.closest(".tj-pane"); // a button of the head: no pane has the focus

@@ -17,6 +17,7 @@ export class Reader {
     this.groups = [];
     this.layouts = new Map(); // name of a text, with `p` where it is prose -> its layout, null where it has none
     this.asked = new Set();
+    this.shown = new Map(); // `seq:part:hash` -> the picture or player that was asked for
     this.flow = el("div", { class: "tj-flow" });
     replaceIn(this.scroller, this.flow);
     this.watcher = new IntersectionObserver((entries) => this.watch(entries), { root: this.scroller, rootMargin: "1400px 0px" });
@@ -242,7 +243,7 @@ export class Reader {
       node.append(host);
       room -= end - from;
     }
-    for (const digest of picturesIn(text.loaded)) node.append(this.pictureButton(digest));
+    for (const [digest, name] of mediaIn(text.loaded)) node.append(this.shown.get(`${key}:${digest}`) || this.mediaButton(key, digest, name));
     if (!part.text && part.text !== 0) return node;
     if (isLong || !text.isWhole) node.append(this.moreButton(seq, key, text, isOpen && text.isWhole, room));
     return node;
@@ -252,12 +253,16 @@ export class Reader {
     return el("button", { class: "tj-note", title: "Show it here", text: note.replace(/^\((.*)\)$/, "$1"), on: { click: () => this.toggleOpen(key, seq) } });
   }
 
-  /** Shows a picture of the trace from the server's own bytes, when asked for. */
-  pictureButton(digest) {
-    const button = el("button", { class: "tj-more", title: "From the trace's own bytes; nothing is fetched from elsewhere", text: "Show picture" });
+  /** Shows a picture, or a player of sound or film, from the trace's own bytes, when asked for. */
+  mediaButton(key, digest, name) {
+    const button = el("button", { class: "tj-more", title: "From the trace's own bytes; nothing is fetched from elsewhere", text: "Show " + name });
     button.onclick = async () => {
-      const blob = await this.desk.connection.fetchFrom(`picture/${encodeURIComponent(this.desk.traceId)}/${digest}`, {}, (answer) => answer.blob());
-      if (blob) button.replaceWith(el("img", { class: "tj-picture", alt: "Picture " + digest.slice(0, 8), src: URL.createObjectURL(blob) }));
+      const blob = await this.desk.connection.fetchFrom(`media/${encodeURIComponent(this.desk.traceId)}/${digest}`, {}, (answer) => answer.blob());
+      if (!blob) return;
+      const node = mediaNode(blob, digest);
+      this.shown.set(`${key}:${digest}`, node);
+      button.replaceWith(node);
+      if (node.controls) node.focus();
     };
     return button;
   }
@@ -456,9 +461,23 @@ function repeatPart([position, ordinal, role, text]) {
   return { field: "message:" + position, label: role || "message", text, plan: false, pieces: null, from: ordinal };
 }
 
-/** The hashes of the pictures for which a placeholder stands in a text. */
-export function picturesIn(text) {
-  return [...new Set([...text.matchAll(/\[(?:image|file)\b[^\]\n]*, sha256 ([0-9a-f]{64})\]/g)].map((match) => match[1]))].slice(0, 20);
+/** The hashes of the pictures, sounds, films and files for which placeholders stand in a text, each with its name. */
+export function mediaIn(text) {
+  const places = [...text.matchAll(/\[((?:image|audio|video|file)\b[^\]\n]*), sha256 ([0-9a-f]{64})\]/g)];
+  return [...new Map(places.map(([, about, digest]) => [digest, mediaName(about)]))].slice(0, 20);
+}
+
+function mediaName(about) {
+  const kind = about.match(/^(image|audio|video)\b/) || about.match(/\b(image|audio|video)\//);
+  return kind ? { image: "picture", audio: "audio player", video: "video player" }[kind[1]] : "file";
+}
+
+/** The picture or the player, by the kind that the server told from the bytes. */
+function mediaNode(blob, digest) {
+  const about = { class: "tj-media", src: URL.createObjectURL(blob) };
+  const [kind] = blob.type.split("/");
+  if (kind === "image") return el("img", { ...about, alt: "Picture " + digest.slice(0, 8) });
+  return el(kind === "audio" ? "audio" : "video", { ...about, controls: true, "aria-label": `${kind === "audio" ? "Audio" : "Video"} ${digest.slice(0, 8)}` });
 }
 
 /** Whether a text is read as Markdown: what people and models wrote, not what a tool answered. */

@@ -1,4 +1,7 @@
-"""The pictures within a trace, found by the hash that stands in their place in the text; nothing is ever fetched."""
+"""Pictures, sound and film within a trace, found by the hash that stands in their place in the text.
+
+Nothing is ever fetched.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +19,30 @@ _DATA_URI = re.compile(r"data:[^,]*;base64,")
 _BASE64 = re.compile(r"[A-Za-z0-9+/\s]+=*\s*")
 _STARTS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
+    (b"GIF89a", "image/gif"), (b"ID3", "audio/mpeg"), (b"OggS", "audio/ogg"), (b"fLaC", "audio/flac"),
+    (b"\x1a\x45\xdf\xa3", "video/webm"),
+    *((bytes([0xFF, second]), "audio/mpeg") for second in (0xF2, 0xF3, 0xFA, 0xFB)),
 )  # fmt: skip
-"""Kinds of pictures that hold no script, told by their first bytes and never by what the trace says."""
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+"""Kinds that hold no script, told by their first bytes and never by what the trace says."""
 
 
-class Picture(NamedTuple):
-    """The bytes of a picture, and their kind."""
+class Media(NamedTuple):
+    """The bytes of a picture, of sound or of film, and their kind as a media type."""
 
     kind: str
     data: bytes
 
 
-def find_picture(trace: Trace, digest: str) -> Picture | None:
-    """The picture whose bytes have this SHA-256; None where no attribute holds it or it is no known kind."""
+def find_media(trace: Trace, digest: str) -> Media | None:
+    """Return what has this SHA-256; None where no attribute holds it or it is no known kind."""
     for span in trace.spans:
         for value in (*span.attributes.values(), *span.events, span.input, span.output):
             for text in _texts(value):
                 data = _decoded(text)
                 if data is not None and sha256(data).hexdigest() == digest:
                     kind = _kind(data)
-                    return None if kind is None else Picture(kind, data)
+                    return None if kind is None else Media(kind, data)
     return None
 
 
@@ -66,6 +72,8 @@ def _decoded(text: str) -> bytes | None:
 
 
 def _kind(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12])
+    if data[4:8] == b"ftyp":
+        return "audio/mp4" if data[8:11] == b"M4A" else "video/mp4"
     return next((kind for start, kind in _STARTS if data.startswith(start)), None)
