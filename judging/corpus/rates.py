@@ -111,7 +111,7 @@ def corpus_rates(connection: Connection, sample_key: int, filters: Filters | Non
 def _drawn(connection: Connection, sample_key: int) -> pd.DataFrame:
     row = tables.corpus_sample_trace
     query = select(row.c.trace_id, row.c.stratum, row.c.inclusion).where(row.c.sample_key == sample_key)
-    return pd.DataFrame(connection.execute(query).all(), columns=["trace_id", "stratum", "inclusion"])
+    return pd.read_sql_query(query, connection, coerce_float=False)
 
 
 def _with_chances(drawn: pd.DataFrame) -> pd.DataFrame:

@@ -594,7 +594,7 @@ def matched_until(connection: Connection, trace_id: str | None = None) -> pd.Dat
         .where(is_of_today(), *of_trace)
         .group_by(table.c.cell_key, table.c.annotator)
     )
-    own = pd.DataFrame(connection.execute(compared).all(), columns=["cell_key", "annotator", "last_label"])
+    own = pd.read_sql_query(compared, connection, coerce_float=False)
     answered = connection.execute(
         select(member.c.cell_key, member.c.member_key)
         .join(_cell, _cell.c.cell_key == member.c.member_key)

@@ -135,7 +135,7 @@ def _trail_scales(connection: Connection, people: pd.DataFrame) -> dict[str, lis
         table.c.annotator.in_(list(people["annotator"].unique())),
         table.c.dimension.startswith("trail."),
     )
-    rows = pd.DataFrame(connection.execute(query).all(), columns=names)
+    rows = pd.read_sql_query(query, connection, coerce_float=False)
     rows = rows.merge(people[["annotator", "trace_id"]].drop_duplicates(), on=["annotator", "trace_id"])
     rows = rows.drop_duplicates(names[:3], keep="last").assign(not_applicable=False)
     people_of = people.groupby("trace_id")["annotator"].nunique()

@@ -303,4 +303,4 @@ def _decisions(connection: Connection) -> pd.DataFrame:
 
 
 def _frame(connection: Connection, query: Select[Any], columns: Sequence[str]) -> pd.DataFrame:
-    return pd.DataFrame([tuple(row) for row in connection.execute(query).all()], columns=list(columns))
+    return pd.read_sql_query(query, connection, coerce_float=False).set_axis(list(columns), axis=1)

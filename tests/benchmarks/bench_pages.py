@@ -173,6 +173,7 @@ def _nothing(page: Page) -> None:
 
 
 TILES = '.st-key-headline [data-testid="stMetricValue"]'
+ANSWER = ".st-key-answer"
 TABLE = '[data-testid="stDataFrame"] canvas'
 
 
@@ -189,7 +190,7 @@ def pages(trace_id: str) -> tuple[Opened, ...]:
         Opened("compare", "/compare", ".tjc-row"),
         Opened("compare, a trace", f"/compare?trace={trace_id}", ".tjc-row"),
         Opened("adjudicate", "/adjudicate", ".st-key-settle button"),
-        Opened("agreement, overview", "/agreement", TILES),
+        Opened("agreement, overview", "/agreement", ANSWER),
         Opened("agreement, errors", "/agreement?view=Errors", TILES),
         Opened("agreement, scores", "/agreement?view=Scores", TILES),
         Opened("agreement, consistency", "/agreement?view=Consistency", TABLE),
@@ -207,23 +208,23 @@ def pages(trace_id: str) -> tuple[Opened, ...]:
 
 
 def changes(trace_id: str, words: str) -> tuple[Change, ...]:
-    first, explore = ".st-key-headline", ".st-key-traces canvas"
+    explore = ".st-key-traces canvas"
     return (
-        Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), first),
-        Change("agreement: reference", "/agreement", choose("Reference", "ben"), first),
+        Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), ANSWER),
+        Change("agreement: reference", "/agreement", choose("Reference", "ben"), ANSWER),
         Change(
             "agreement: failures",
             "/agreement",
             choose("Failures", "misses", under="More filters"),
-            first,
+            ANSWER,
         ),
         Change(
             "agreement: labels",
             "/agreement",
             choose("Labels", "revealed too", under="More filters"),
-            first,
+            ANSWER,
         ),
-        Change("agreement: view", "/agreement", press("Scores"), first),
+        Change("agreement: view", "/agreement", press("Scores"), ".st-key-headline"),
         Change("explore: facet", "/explore", tick("Lowest judge score", "0"), explore),
         Change("explore: source", "/explore", tick("Source"), explore),
         Change("explore: tool", "/explore", tick("Tool"), explore),

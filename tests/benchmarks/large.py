@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Table, insert
+from sqlalchemy import Connection, Table, func, insert, select
 
 from tests.benchmarks.corpus import text
 from tracejury.ingest.messages import MessageTable
@@ -24,12 +24,14 @@ from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.ingest.texts import compress
 from tracejury.ingest.trace import Source, SpanDraft, ToolCall, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.matching.rule import AUTO
+from tracejury.judging.matching.matches import record_matching
+from tracejury.judging.matching.rule import AUTO, RULE
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import DIMENSIONS, IMPACTS
 from tracejury.judging.runs.verdicts import JudgeVersion, add_run, ensure_judge_version, set_run_status
 from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.people import ensure_annotator
+from tracejury.judging.store.spans import AT_ONCE
 
 Row = dict[str, Any]
 T0 = 1_767_225_600_000_000  # microseconds: the first of January 2026
@@ -67,6 +69,7 @@ def build(home: Path, size: Size | None = None, *, seed: int = 1) -> Workspace:
     with write_transaction(workspace.engine) as connection:
         labels = _people(connection, ids, size, rng)
         _judges(connection, ids, labels, size, rng)
+        _matched(connection, labels)
     with write_transaction(workspace.engine) as connection:
         make_queue(connection, QueueSpec(name="all", author="root", k=2, overlap_share=0.2), list(ids), now=T0)
         if connection.dialect.name == "sqlite":
@@ -244,6 +247,20 @@ def _judges(
                     made.add(common, model, base, spans, labels.get(trace_id, []))
         made.store(connection)
         set_run_status(connection, run, "done")
+
+
+def _matched(connection: Connection, labels: dict[str, list[Row]]) -> None:
+    """The errors of each person were compared with the findings on the same trace, whether a match came of it or not.
+
+    Traces of the same people at once.
+    """
+    cells, newest = tables.cell.c, connection.scalar(select(func.max(tables.error_label.c.row_key))) or 0
+    by_people: dict[frozenset[str], list[int]] = defaultdict(list)
+    for key, trace_id in connection.execute(select(cells.cell_key, cells.trace_id).where(cells.state == "scored")):
+        by_people[frozenset(row["annotator"] for row in labels.get(trace_id, ()))].append(key)
+    for people, keys in by_people.items():
+        for start in range(0, len(keys), AT_ONCE):
+            record_matching(connection, keys[start : start + AT_ONCE], people, newest, matcher=RULE)
 
 
 class _Answers:
