@@ -164,7 +164,10 @@ def practise() -> None:
 def no_practice() -> None:
     """Say how practice comes to be; who may make it makes it with one press."""
     if not user().may("admin"):
-        st.info("There is no practice queue. Try: ask an administrator to create one on the Admin page, under Queues.")
+        st.info(
+            "There is no practice queue. Try: ask an administrator to press Add the shipped practice on this page; "
+            "it takes about five minutes."
+        )
         return
     st.info(
         "There is no practice queue. Try: practise on the shipped trace, which takes about five minutes and has known "

@@ -63,7 +63,9 @@ def show_queues() -> None:
             "chosen by hand, put in later, or drawn elsewhere (a corpus sample keeps its own chances)."
         )  # fmt: skip
         shares["done"] = st.column_config.NumberColumn("done", help="Submissions that count, hidden repeats left out")
-        st.dataframe(pd.DataFrame([queue_row(row) for row in known]), hide_index=True, column_config=shares)
+        st.dataframe(
+            pd.DataFrame([queue_row(row) for row in known]), hide_index=True, column_config=shares, placeholder="n/a"
+        )
         with st.container(border=True):
             layout.title("Change a queue")
             change_form(known)
