@@ -163,6 +163,11 @@ def decisions_of(value: Json, *, depth: int = 0) -> Iterator[str]:
             yield from decisions_of(item, depth=depth + 1)
 
 
+def holds_text(name: str, value: Json) -> bool:
+    """Whether an attribute of this name and value would be shown as text that no dialect took."""
+    return _leftover("", name, name, value) is not None
+
+
 def _leftover(field: str, label: str, name: str, value: Json, *, is_rest: bool = False) -> Leftover | None:
     if not isinstance(value, (str, list, dict)) or not value or _is_technical(name) or _GOLD.search(name):
         return None

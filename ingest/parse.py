@@ -347,6 +347,23 @@ def _decode_error(text: bytes, error: orjson.JSONDecodeError, place: str) -> Ing
     return IngestError(reason, place=f"{place}, {where}" if place else where, remedy=remedy, lost=len(text))
 
 
+def decoded_again(data: bytes) -> bytes | None:
+    """The text of a file whose JSON was written as a JSON text once more, whole or a line each; None of any other."""
+    start, _ = to_utf8(data[:64])
+    if start.lstrip()[:2] not in (b'"{', b'"[', b'"\\'):
+        return None
+    text, _ = to_utf8(data)
+    try:
+        texts = [orjson.loads(text)]
+    except orjson.JSONDecodeError:
+        try:
+            texts = [orjson.loads(line) for line in text.splitlines() if line.strip()]
+        except orjson.JSONDecodeError:
+            return None
+    are_texts = all(isinstance(one, str) for one in texts)
+    return "\n".join(texts).encode("utf-8", "surrogatepass") if are_texts else None
+
+
 def is_utf8(data: bytes) -> bool:
     """Whether a file that begins so is UTF-8 without byte order mark, as most are."""
     return to_utf8(data[:64]) == (data[:64], ())

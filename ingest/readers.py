@@ -60,7 +60,7 @@ from tracejury.ingest.formats.otel import Intake, together
 from tracejury.ingest.formats.otel import traces as span_traces
 from tracejury.ingest.formats.rows import frame_error, is_frame
 from tracejury.ingest.long_file import long_file
-from tracejury.ingest.parse import parse_json, to_utf8
+from tracejury.ingest.parse import decoded_again, parse_json, to_utf8
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
@@ -499,6 +499,8 @@ def _opener(data: bytes) -> Callable[[Entry, bytes], Iterator[Entry]] | None:
             return partial(_packed_file, suffix=suffix, unpacked=unpacked)
     if data[257:262] == b"ustar":
         return _tar
+    if (inner := decoded_again(data)) is not None:
+        return partial(_packed_file, suffix="", unpacked=lambda _: inner)
     return None
 
 

@@ -43,7 +43,12 @@ _CONTENT = ("gen_ai.event.content", "body")
 _TEXT_AGAIN = ("gen_ai.prompt", "message.content")
 """Attributes in which litellm repeats the text of a log record's body."""
 _DETAILS = "gen_ai.client.inference.operation.details"
-_SIDES = (("gen_ai.input.messages", "input_messages"), ("gen_ai.output.messages", "output_messages"))
+_SIDES = (
+    ("gen_ai.input.messages", "input_messages"), ("gen_ai.output.messages", "output_messages"),
+    ("gen_ai.request.messages", "input_messages"),
+)  # fmt: skip
+_ANSWER = ("gen_ai.response.text", "gen_ai.response.tool_calls")
+"""Where Sentry keeps what a model answered: its texts, and its calls of tools."""
 _TOOL_TEXTS = (
     ("gen_ai.tool.call.arguments", "tool_arguments"), ("gen_ai.tool.arguments", "tool_arguments"),
     ("gen_ai.tool.input", "tool_arguments"), ("gen_ai.tool.call.result", "output"), ("gen_ai.tool.result", "output"),
@@ -118,8 +123,27 @@ def _attribute_messages(draft: SpanDraft, context: Context) -> None:
     for key, column in _SIDES:
         if draft.kind != "TOOL" or _is_list(draft.attributes.get(key)):
             take_conversation(draft, key, column, context, role=_SPEAKERS[column])
+    if not draft.output_messages and any(key in draft.attributes for key in _ANSWER):
+        _answer(draft, context)
     if first:
         draft.input_messages = [*first, *draft.input_messages]
+
+
+def _answer(draft: SpanDraft, context: Context) -> None:
+    """One message of the texts and the calls of tools that stand apart."""
+    text, calls = (
+        inner_json(value) if isinstance(value := draft.attributes.get(key), str) else value for key in _ANSWER
+    )
+    words = draft.attributes.get(_ANSWER[0]) if text is None else text
+    content = "\n".join(map(str, words)) if isinstance(words, list) else words
+    read = read_turn({"role": "assistant", "content": content, "tool_calls": calls})
+    if read is None or len(read) != 1:
+        return
+    draft.output_messages = [context.add(read[0].message)]
+    for key in _ANSWER:
+        draft.attributes.pop(key, None)
+    if read[0].rest is not None:
+        draft.attributes[_ANSWER[1]] = read[0].rest
 
 
 def _is_list(value: Json) -> bool:

@@ -38,6 +38,10 @@ class Fields:
                 return self._values.pop(own)
         return None
 
+    def peek(self, name: str) -> Json:
+        """The value of this name, which stays; None where nobody wrote it or it was taken."""
+        return self._values.get(self._by_name.get(name, ""))
+
     def text(self, *names: str) -> str | None:
         """As `take`: text as it is, anything else as JSON text; None for an empty text too."""
         return as_text(self.take(*names)) or None

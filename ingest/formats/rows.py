@@ -53,14 +53,23 @@ def columns_of(sample: FileSample) -> frozenset[str]:
         )
     line = sample.start.split(b"\n", 1)[0].decode("utf-8", "replace")
     try:
-        return frozenset(next(csv.reader([line]), []))
+        return frozenset(next(csv.reader([line], delimiter=_delimiter(sample.start)), []))
     except csv.Error:
         return frozenset()
 
 
-def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",)) -> Iterator[Row]:
+RowsOf = Callable[[Json], Iterable[dict[str, Json]]]
+"""What gives the rows of a document in a form of its own; nothing of any other document."""
+
+
+def _no_rows(value: Json) -> Iterable[dict[str, Json]]:
+    return ()
+
+
+def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",), rows_of: RowsOf = _no_rows) -> Iterator[Row]:
     """Each row of parquet, Arrow, CSV, JSON lines, a JSON list, or an object that holds the list under one of `lists`.
 
+    A document of which `rows_of` gives rows is read by it.
     Empty cells and NaN are left out: they mean that the source has no value there.
     """
     if _is_binary(data):
@@ -68,17 +77,23 @@ def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",)) -> Iterator[Ro
         return
     text, _ = to_utf8(data)
     if text.lstrip()[:1] in (b"{", b"["):
-        yield from _json(data, lists)
+        yield from _json(data, lists, rows_of)
     else:
         yield from _csv(text)
 
 
+def _delimiter(text: bytes) -> str:
+    """A tab where the first line has more of them than commas."""
+    line = text.split(b"\n", 1)[0]
+    return "\t" if line.count(b"\t") > line.count(b",") else ","
+
+
 def take_rows(
-    source: Source, take: Callable[[Row], None], *, lists: tuple[str, ...] = ("data",)
+    source: Source, take: Callable[[Row], None], *, lists: tuple[str, ...] = ("data",), rows_of: RowsOf = _no_rows
 ) -> Generator[Rejected, None, int]:
     """Give every row of a file to `take`; yields and counts those that cannot be read."""
     bad = 0
-    for row in read_rows(source.data, lists=lists):
+    for row in read_rows(source.data, lists=lists, rows_of=rows_of):
         try:
             if row.error is not None:
                 raise row.error
@@ -137,7 +152,7 @@ def _binary(data: bytes) -> Iterator[Row]:
 
 def _csv(text: bytes) -> Iterator[Row]:
     lines = io.StringIO(clean_text(text.decode("utf-8", "surrogateescape")), newline="")
-    reader = csv.reader(lines)
+    reader = csv.reader(lines, delimiter=_delimiter(text[:65_536]))
     try:
         names = next(reader, [])
         for number, cells in enumerate(reader, start=2):
@@ -154,7 +169,7 @@ def _csv(text: bytes) -> Iterator[Row]:
         raise IngestError(f"not CSV: {error}", remedy="export it again") from error
 
 
-def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
+def _json(data: bytes, lists: tuple[str, ...], rows_of: RowsOf) -> Iterator[Row]:
     for document in parse_documents(data):
         if document.error is not None:
             yield Row(document.place, {}, document.error)
@@ -162,6 +177,10 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
         value = document.value
         if is_frame(value):
             yield Row(document.place, {}, frame_error(document.place))
+            continue
+        own = [Row(document.place or f"row {number}", _present(values)) for number, values in enumerate(rows_of(value))]
+        if own:
+            yield from own
             continue
         if isinstance(value, dict):
             held = _side_by_side(value)

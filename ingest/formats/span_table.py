@@ -1,23 +1,29 @@
-"""A table with a span in each row: what Logfire's queries give, and OpenTelemetry spans as stores and lakes keep them.
+"""A table with a span in each row: what Logfire's queries give, and spans as stores, lakes and vendors keep them.
 
 Parquet, Arrow, CSV, JSON lines, a list, or an answer that holds the rows. Columns are known by their usual names:
-Logfire's `records`, the collector's ClickHouse and Parquet exporters, and snake_case or camelCase of OTLP's own fields.
+Logfire's `records`, the collector's ClickHouse and Parquet exporters, and snake_case or camelCase of OTLP's own fields;
+what vendors wrap a span in, and call its fields, is for `vendor_rows`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import cast
 
+from tracejury.ingest.conventions.context import put, put_usage
+from tracejury.ingest.formats.exports import without_wrapper
 from tracejury.ingest.formats.fields import Fields, plain_name, time_of_any
 from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected
 from tracejury.ingest.formats.otlp import key_values
-from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, take_rows
+from tracejury.ingest.formats.rows import Row, columns_of, is_frame, opened, read_rows, take_rows
 from tracejury.ingest.formats.spans import kept, kept_dict
-from tracejury.ingest.parse import json_text
+from tracejury.ingest.formats.vendor_rows import vendor_rows
+from tracejury.ingest.leftovers import holds_text
+from tracejury.ingest.parse import json_text, parse_documents, unquoted
 from tracejury.ingest.sniff import FileSample
-from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.times import integer
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, SpanKind, Trace
 
 NAME = "span_table"
 MERGES = True
@@ -27,13 +33,31 @@ _NAMES = ("spanname", "name", "operationname", "displayname")
 _STARTS = ("starttimeunixnano", "startunixnano", "starttimestamp", "starttime", "start", "timestamp")
 _ENDS = ("endtimeunixnano", "endunixnano", "endtimestamp", "endtime", "end")
 _DURATIONS = (("durationnano", 1000), ("durationns", 1000), ("durationus", 1), ("durationms", 1 / 1000))
+_SAID_AGAIN = frozenset({"message", "tags"})
+"""Columns in which Logfire says the name of a span again."""
+_KINDS: dict[str, SpanKind] = {
+    "llm": "LLM", "generation": "LLM", "chat": "LLM", "model": "LLM", "tool": "TOOL", "agent": "AGENT",
+    "retriever": "RETRIEVER", "retrieval": "RETRIEVER", "embedding": "EMBEDDING", "chain": "CHAIN",
+    "workflow": "CHAIN", "task": "CHAIN", "evaluator": "EVALUATOR", "guardrail": "GUARDRAIL", "reranker": "RERANKER",
+}  # fmt: skip
+"""How vendors call the kinds of spans."""
 _ROWS = ("rows", "data", "records", "spans", "results")
 
 
 def sniff(sample: FileSample) -> bool:
     """A trace id, a span id, a name, a time and a parent or attributes among the columns."""
     names = {plain_name(name) for name in sample.keys | columns_of(sample)}
-    return _is_row(names)
+    return _is_row(names) or _is_of_vendor(sample)
+
+
+def _is_of_vendor(sample: FileSample) -> bool:
+    """Whether the first document, or the header of a table, is a span in a vendor's form."""
+    if (columns := columns_of(sample)) and sample.start[:1] not in (b"{", b"["):
+        return any(True for _ in vendor_rows(dict.fromkeys(columns, "x")))
+    if not sample.whole or sample.start[:1] not in (b"{", b"["):
+        return False
+    first = next(parse_documents(sample.data), None)
+    return first is not None and not is_frame(first.value) and any(True for _ in vendor_rows(first.value))
 
 
 def _is_row(names: AbstractSet[str]) -> bool:
@@ -48,7 +72,18 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
 def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the span of each row; yields and counts the rows that hold none."""
-    return (yield from take_rows(source, lambda row: intake.spans.append(_span(row)), lists=_ROWS))
+    return (yield from take_rows(source, lambda row: _take_row(row, intake), lists=_ROWS, rows_of=_rows_of_vendor))
+
+
+def _rows_of_vendor(value: Json) -> Iterable[dict[str, Json]]:
+    return () if holds_rows(value) else vendor_rows(value)
+
+
+def _take_row(row: Row, intake: Intake) -> None:
+    """Add the span of a row, or all spans that a vendor's record holds."""
+    is_row = _is_row({plain_name(name) for name in row.values})
+    inner = [] if is_row else [row._replace(values=values) for values in vendor_rows(row.values)]
+    intake.spans.extend(map(_span, inner or [row]))
 
 
 def holds_rows(value: Json) -> bool:
@@ -67,7 +102,7 @@ def holds_rows(value: Json) -> bool:
 def take(value: Json, intake: Intake, place: str) -> None:
     """Add the span of each row of a document."""
     for row in read_rows(json_text(value).encode(), lists=_ROWS):
-        intake.spans.append(_span(row._replace(place=row.place or place)))
+        _take_row(row._replace(place=row.place or place), intake)
 
 
 def _span(row: Row) -> tuple[str, SpanDraft]:
@@ -84,6 +119,7 @@ def _span(row: Row) -> tuple[str, SpanDraft]:
     draft.events = _events(fields)
     draft.links = _links(fields)
     draft.attributes.update(_attributes(fields))
+    _record(draft, fields)
     _otel(draft, fields)
     return trace_id, draft
 
@@ -97,6 +133,8 @@ def _times(draft: SpanDraft, fields: Fields) -> None:
             draft.end_time = draft.start_time + round(length / a_microsecond)
             return
     length = fields.take("duration")
+    if isinstance(length, str):  # ClickHouse writes its 64 bit integers as text
+        length = integer(length)
     if isinstance(length, (int, float)):  # ClickHouse counts nanoseconds, others seconds
         draft.end_time = draft.start_time + round(length * 1e6 if isinstance(length, float) else length / 1000)
 
@@ -117,6 +155,24 @@ def _attributes(fields: Fields) -> dict[str, Json]:
     return {**attributes, **kept_dict(fields.below("attributes.", "SpanAttributes.", "span_attributes."))}
 
 
+def _record(draft: SpanDraft, fields: Fields) -> None:
+    """What a vendor's row tells in columns of its own: kind, model, tokens, what went in and what came out."""
+    kind = fields.take("record.type", "spantype", "type", "observationtype")
+    words = (kind, draft.attributes.get("record.type"), draft.attributes.get("span.kind"), fields.peek("spankind"))
+    draft.kind = next((_KINDS[word] for one in words if (word := str(one).lower()) in _KINDS), draft.kind)
+    if isinstance(kind, str) and draft.kind == "UNKNOWN":
+        draft.attributes["type"] = kind
+    draft.model = fields.text("model", "modelname")
+    put(draft, "model", "model")
+    for name in ("metrics", "usage", "tokens"):
+        put_usage(draft, {key.removeprefix("num_"): item for key, item in fields.nested(name).items()}, f"{name}.")
+    for side in ("input", "output"):
+        value = fields.take(side, f"{side}s") or draft.attributes.pop(f"record.{side}", None)
+        if value is not None:
+            plain = without_wrapper(opened(value), "value")
+            draft.attributes[f"export.{side}"] = kept(opened(unquoted(plain) if isinstance(plain, str) else plain))
+
+
 def _otel(draft: SpanDraft, fields: Fields) -> None:
     attributes = draft.attributes
     kind = fields.take("spankind", "kind")
@@ -134,8 +190,9 @@ def _otel(draft: SpanDraft, fields: Fields) -> None:
     }
     if scope:
         attributes["otel.scope"] = kept(cast("Json", scope))
-    for key, item in fields.rest("otel.").items():
-        attributes.setdefault(key, item)
+    for key, item in fields.rest().items():
+        own = "." in key or (key not in _SAID_AGAIN and holds_text(key, item))
+        attributes.setdefault(key if own else f"otel.{key}", item)
 
 
 def _events(fields: Fields) -> list[dict[str, Json]]:

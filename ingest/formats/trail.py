@@ -46,6 +46,8 @@ def sniff(sample: FileSample) -> bool:
     keys = sample.keys
     if "spans" not in keys:
         return bool(keys >= _MARKS and "span_id" in keys)
+    if {"start_time", "end_time"} <= keys and "child_spans" not in keys:
+        return False  # AgentOps
     return bool(_MARKS & keys) or (sample.whole and keys <= {"trace_id", "spans"})
 
 
