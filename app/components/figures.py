@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from tracejury.ingest.words import counted as counted
 from tracejury.judging.agreement.figure import TOO_FEW
@@ -86,6 +87,17 @@ def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str
 
     shown = spread(text).astype(object).fillna("–").apply(lambda column: aligned(list(column)))
     return shown.reset_index(), spread(few).eq(True).reset_index(drop=True)
+
+
+def figure_column(cells: pd.Series, title: str, about: str = "") -> ColumnConfig:
+    """Return the column of `cell_text`s: at the right, and wide enough that none is cut at its left."""
+    longest = max((len(cell) for cell in cells.astype(str)), default=0)
+    width = max(CHARACTER * longest, CHARACTER * len(title)) + 24
+    return st.column_config.TextColumn(title, help=about or None, alignment="right", width=width)
+
+
+CHARACTER = 7
+"""Pixels of a character in a table, about."""
 
 
 def greyed(table: pd.DataFrame, few: pd.DataFrame) -> Any:

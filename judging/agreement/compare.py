@@ -102,7 +102,7 @@ def why_incomparable(left: pd.DataFrame, right: pd.DataFrame) -> str | None:
             "the two sides share no dimension: each counts as one judge, an error as caught when any of its judges "
             "caught it, and no scores are compared"
         )
-    both = _paired_errors(*comparable_sides(left, right))
+    both = paired_errors(*comparable_sides(left, right))
     return "the two sides have no error in common that both answered and were matched with" if both.empty else None
 
 
@@ -130,7 +130,7 @@ def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAW
     one trace proves nothing, six that differ alike do (sign test). Of a judge that looks for every kind of error only
     recall means something; its other rates are NaN.
     """
-    both = _paired_errors(left, right)
+    both = paired_errors(left, right)
     columns = {
         **dict.fromkeys(("dimension", "impact", "kind", "metric"), "object"),
         **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
@@ -176,7 +176,7 @@ def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame, *, kind: Kind = "caug
     `clustered_mcnemar`), p_holm (of it), and as the paper prints them statistic and p_corrected (chi-square with
     continuity correction) and p_exact, which take errors of one trace for independent. p is NaN where n is 0.
     """
-    both = _paired_errors(left, right)
+    both = paired_errors(left, right)
     relevant = both[both["relevant"]]
     rows = []
     for dimension in frames.in_order(both["dimension"], frames.DIMENSION_ORDER):
@@ -212,7 +212,7 @@ def error_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
 
     `left` and `right` are `missed`, `caught` or `localized`.
     """
-    both = _paired_errors(left, right)
+    both = paired_errors(left, right)
     words = np.array(["missed", "caught", "localized"], dtype=object)
     level = {
         side: both[f"caught_{side}"].astype(int) + both[f"localized_{side}"].astype(int) for side in ("left", "right")
@@ -279,8 +279,11 @@ def _significant(boot: Bootstrap, low: Floats, high: Floats, differing: NDArray[
     return np.asarray((low > 0) | (high < 0) | alike, dtype=bool)
 
 
-def _paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-    """Errors scored on both sides, one row each; raises ValueError when the sides differ in what is relevant."""
+def paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    """Pair the errors scored on both sides, one row each: caught_left, caught_right and so on.
+
+    Raises ValueError when the sides differ in what is relevant.
+    """
     sides = [_one_judge_model(errors.checked_pairs(side), name) for side, name in ((left, "left"), (right, "right"))]
     scored = [side[side["state"] == "scored"] for side in sides]
     for side, name in zip(scored, ("left", "right"), strict=True):

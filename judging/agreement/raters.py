@@ -160,6 +160,17 @@ def symmetric_tables(matrix: Floats) -> Floats:
     return np.asarray((ordered / (rated * (rated - 1))[:, None, None]).reshape(len(rated), POINTS * POINTS))
 
 
+def same_bucket(matrix: Floats) -> Floats:
+    """Return of each unit (units,) the share of its ordered pairs of raters whose scores fall into the same bucket.
+
+    Shapes: matrix (raters, units) of scores 0 to 3. NaN of units with fewer than two ratings.
+    """
+    shares = np.full(matrix.shape[1], np.nan)
+    tables = symmetric_tables(matrix).reshape(-1, POINTS, POINTS)
+    shares[(~np.isnan(matrix)).sum(axis=0) >= 2] = bucketed(tables) if len(tables) else []
+    return shares
+
+
 def self_consistency(repeats: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """How far people agree with themselves on hidden repeats of the same unit.
 

@@ -1,13 +1,13 @@
 """Agreement by slice: errors and scores of each judge within parts of the traces, and whether the parts differ."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from tracejury.judging.agreement import errors, frames, reasons, scores
+from tracejury.judging.agreement import ceiling, compare, errors, frames, raters, reasons, reliability, scores
 from tracejury.judging.agreement.compare import holm
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.interaction import LEAST_TRACES, equal_means
@@ -21,6 +21,13 @@ ERROR_RATES: Final = ("precision", "recall", "f1")
 SCORE_RATES: Final = ("bucketed", "pearson", "spearman", "pair_alpha")
 SCORED: Final = "bucketed"
 """The kind of a test of scores: the shares of traces whose scores fall into the same bucket."""
+REPEATED: Final = "mean_sd"
+"""The kind of a test of repeats: the standard deviation of a trace's scores over repeats, scaled to 0 to 1."""
+AMONG_PEOPLE: Final = "people"
+"""The kind of a test of people, and their judge model: the share of a trace's pairs of people in the same bucket."""
+CONSISTENCY_RATES: Final = {"alpha_interval": "alpha", "mean_sd": "mean_sd", "identical": "identical"}
+"""Metrics of repeats, and what their bounds are named by."""
+PEOPLE_RATES: Final = ("exact", "bucketed", "quadratic_kappa", "ac2", "pair_alpha")
 
 
 def checked_slices(slices: pd.DataFrame) -> pd.DataFrame:
@@ -118,6 +125,166 @@ def score_columns() -> dict[str, str]:
     }
 
 
+def consistency_slices(ratings: pd.DataFrame, slices: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
+    """Alpha, mean SD and identical traces of judges' repeats by slice: `reliability.reliability_table` of its traces.
+
+    `ratings` of judges alone. One row per by, slice, judge_model, dimension, split and metric: value, low, high, n
+    (units with two ratings), failed, not_applicable, reason. Slices are those of whole traces, as in `score_slices`.
+    """
+    parts = [
+        _repeat_rows(reliability.reliability_table(part, draws=min(draws, 1))).assign(by=by, slice=name)
+        for by, name, part in _parts(_with_traces(ratings), checked_slices(slices))
+    ]
+    return _stacked(parts, consistency_columns())
+
+
+def consistency_columns() -> dict[str, str]:
+    """Columns and types of `consistency_slices`."""
+    return {
+        **dict.fromkeys(("by", "slice", *reliability.KEYS, "metric"), "object"),
+        **dict.fromkeys(("value", "low", "high"), "float64"),
+        **dict.fromkeys(("n", "failed", "not_applicable"), "int64"),
+        "reason": "object",
+    }
+
+
+def _repeat_rows(table: pd.DataFrame) -> pd.DataFrame:
+    own = table[table["runs"] > 1]
+    kept = [*reliability.KEYS, "n", "failed", "not_applicable"]
+    parts = []
+    for metric, of in CONSISTENCY_RATES.items():
+        why = own["reason"] if metric == "alpha_interval" else "fewer than two repeats"
+        part = own[kept].assign(metric=metric, value=own[metric], low=own[f"{of}_low"], high=own[f"{of}_high"])
+        parts.append(part.assign(reason=pd.Series(why, own.index).where(own[metric].isna(), None)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _with_traces(ratings: pd.DataFrame) -> pd.DataFrame:
+    """The ratings with `trace_id`: of a unit that names none, the unit."""
+    return ratings if "trace_id" in ratings.columns else ratings.assign(trace_id=ratings["unit"])
+
+
+def people_slices(ratings: pd.DataFrame, slices: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
+    """`raters.human_ceiling` by slice: people's scores against people's, on the slice's traces.
+
+    `ratings` of people alone. One row per by, slice, dimension, split and metric: value, low, high, n (units that two
+    people rated), reason. Slices are those of whole traces, as in `score_slices`.
+    """
+    parts = [
+        _people_rows(part, draws).assign(by=by, slice=name)
+        for by, name, part in _parts(_with_traces(ratings), checked_slices(slices))
+    ]
+    return _stacked(parts, people_columns())
+
+
+def _people_rows(ratings: pd.DataFrame, draws: int) -> pd.DataFrame:
+    rows = raters.long_ceiling(raters.human_ceiling(ratings.assign(judge_model=AMONG_PEOPLE), draws=draws))
+    return rows[rows["metric"].isin(PEOPLE_RATES)]
+
+
+def people_columns() -> dict[str, str]:
+    """Columns and types of `people_slices`."""
+    values = dict.fromkeys(("value", "low", "high"), "float64")
+    keys = ("by", "slice", "dimension", "split", "metric")
+    return {**dict.fromkeys(keys, "object"), **values, "n": "int64", "reason": "object"}
+
+
+def people_error_slices(person_pairs: pd.DataFrame, slices: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
+    """`ceiling.error_ceiling` by slice: people's errors against people's, on the slice's traces.
+
+    One row per by, slice, dimension, split, kind and metric: value, low, high, n, traces, people, reason. Slices are
+    those of whole traces: each person's errors are their own, and are in no slice of the reference's errors.
+    """
+    parts = [
+        _people_errors(part, draws).assign(by=by, slice=name)
+        for by, name, part in _parts(person_pairs, checked_slices(slices))
+    ]
+    return _stacked(parts, people_error_columns())
+
+
+def _people_errors(person_pairs: pd.DataFrame, draws: int) -> pd.DataFrame:
+    table = ceiling.error_ceiling(person_pairs, draws=draws)
+    return table[(table["impact"] == "all") & table["metric"].isin(ERROR_RATES)]
+
+
+def people_error_columns() -> dict[str, str]:
+    """Columns and types of `people_error_slices`."""
+    kept = {name: kind for name, kind in ceiling.ceiling_columns().items() if name != "impact"}
+    return {"by": "object", "slice": "object", **kept}
+
+
+def compared_slices(
+    left: pd.DataFrame, right: pd.DataFrame, slices: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED
+) -> pd.DataFrame:
+    """Differences of recall of two sides by slice (`compare.compare_errors`), and whether they differ between slices.
+
+    One row per by, slice, dimension and kind: left, right, difference, low, high, n (relevant errors that both sides
+    answered), significant. `p`: the test of one difference in all slices (`equal_means`, slices of `LEAST_TRACES`
+    traces or more), the same in each row of a by, dimension and kind; `p_holm` over the dimensions of a by and kind.
+    `reason`: why a cell is empty.
+    """
+    known, both = checked_slices(slices), compare.paired_errors(left, right)
+    parts = [
+        _compared_by(placed, left, right, draws, seed).assign(by=by)
+        for by in dict.fromkeys(known["by"])
+        if (placed := _placed(both, known[known["by"] == by], by_error=True)) is not None and len(placed)
+    ]
+    return _stacked(parts, compared_columns())
+
+
+def compared_columns() -> dict[str, str]:
+    """Columns and types of `compared_slices`."""
+    return {
+        **dict.fromkeys(("by", "slice", "dimension", "kind"), "object"),
+        **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
+        "n": "int64",
+        "significant": "bool",
+        **dict.fromkeys(("p", "p_holm"), "float64"),
+        "reason": "object",
+    }
+
+
+def _compared_by(placed: pd.DataFrame, left: pd.DataFrame, right: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
+    parts = []
+    for name in slice_order(list(placed["slice"])):
+        own = placed.loc[placed["slice"] == name, ["dimension", "trace_id", "error_id"]]
+        sides = (errors.checked_pairs(side).merge(own, on=list(own.columns)) for side in (left, right))
+        table = compare.compare_errors(*sides, draws=draws, seed=seed)
+        parts.append(table[(table["impact"] == "all") & (table["metric"] == "recall")].assign(slice=name))
+    rows = pd.concat(parts, ignore_index=True).drop(columns="n")
+    relevant = placed[placed["relevant"]]
+    rows = rows.merge(_relevant_counts(relevant), on=["slice", "dimension"], how="left").fillna({"n": 0})
+    tests = pd.DataFrame([_difference_test(relevant, *at, draws, seed) for at in _tested_pairs(rows)])
+    for kind in frames.KINDS:
+        tests.loc[tests["kind"] == kind, "p_holm"] = holm(tests.loc[tests["kind"] == kind, "p"].to_numpy())
+    rows = rows.merge(tests, on=["dimension", "kind"])
+    rows["reason"] = [_why_empty(row, draws) for row in rows.to_dict("records")]
+    return rows
+
+
+def _relevant_counts(relevant: pd.DataFrame) -> pd.DataFrame:
+    return relevant.groupby(["slice", "dimension"]).size().rename("n").reset_index()
+
+
+def _tested_pairs(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    yield from rows[["dimension", "kind"]].drop_duplicates().itertuples(index=False, name=None)
+
+
+def _difference_test(relevant: pd.DataFrame, dimension: str, kind: str, draws: int, seed: int) -> dict[str, Any]:
+    own = relevant[relevant["dimension"] == dimension]
+    own = own.assign(value=own[f"{kind}_left"].astype("float64") - own[f"{kind}_right"].astype("float64"))
+    cells = _by_trace(own, "value")
+    p = equal_means(*cells, draws=draws, seed=seed)
+    return {"dimension": dimension, "kind": kind, "p": p, "why": _why_untested(cells)}
+
+
+def _why_empty(row: Mapping[Any, Any], draws: int) -> str | None:
+    gaps = {} if row["n"] else dict.fromkeys(("left", "right", "difference"), "no positives")
+    if row["n"] and draws and pd.isna(row["low"]):
+        gaps = {f"difference {reasons.INTERVAL}": reasons.FLAT}
+    return reasons.told(gaps | (dict.fromkeys(("p", "p_holm"), row["why"]) if pd.isna(row["p"]) else {}))
+
+
 def in_slice(pairs: pd.DataFrame, slices: pd.DataFrame, by: str, name: str, *, by_error: bool) -> pd.DataFrame:
     """The pairs of errors, or of scores, that a slice counts."""
     known = checked_slices(slices)
@@ -168,6 +335,7 @@ def slice_tests(
     error_pairs: pd.DataFrame,
     score_pairs: pd.DataFrame,
     slices: pd.DataFrame,
+    ratings: pd.DataFrame | None = None,
     *,
     missing: Missing = "drop",
     draws: int = DRAWS,
@@ -175,7 +343,8 @@ def slice_tests(
 ) -> pd.DataFrame:
     """Tests whether a judge is alike in all slices, and whether it is so beside the other judges (judge x slice).
 
-    One row per by, kind (caught and localized: recall; bucketed: accuracy of scores), judge_model, dimension and split:
+    One row per by, kind (caught and localized: recall; bucketed: accuracy of scores; where `ratings` are given, of
+    judges and people as `Inputs` takes them, `REPEATED` and `AMONG_PEOPLE` too), judge_model, dimension and split:
     `slices` that are tested (of `LEAST_TRACES` traces or more), left_out (the others), traces, n (errors or traces).
     `p` is that of one value in all slices, `p_interaction` that of one difference in all slices between the judge and
     the mean of the other judge models on the same errors or traces; `n_interaction` of these are shared. Both by
@@ -187,11 +356,14 @@ def slice_tests(
     units[SCORED] = _score_units(score_pairs, missing)
     judges: dict[str, dict[tuple[str, ...], str]] = dict.fromkeys(frames.KINDS, _judges_of_errors(pairs))
     judges[SCORED] = _judges_of_scores(score_pairs)
+    if ratings is not None:
+        units |= _rating_units(ratings)
+        judges |= {kind: _judges_of_ratings(units[kind]) for kind in (REPEATED, AMONG_PEOPLE)}
     rows = [
         {"by": by, "kind": kind, **row}
         for by in dict.fromkeys(known["by"])
         for kind, values in units.items()
-        if (placed := _placed(values, known[known["by"] == by], by_error=kind != SCORED)) is not None
+        if (placed := _placed(values, known[known["by"] == by], by_error=kind in frames.KINDS)) is not None
         for row in _test_rows(placed, judges[kind], draws, seed)
     ]
     columns = slice_test_columns()
@@ -252,6 +424,33 @@ def _score_units(score_pairs: pd.DataFrame, missing: Missing) -> pd.DataFrame:
     ]
     columns = ["judge_model", "dimension", "split", "trace_id", "value"]
     return pd.concat([part[columns] for part in parts], ignore_index=True).assign(error_id="")
+
+
+def _rating_units(ratings: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The spread of each trace over a judge's repeats, and the pairs of people in the same bucket of each trace."""
+    kinds = frames.with_defaults(_with_traces(ratings), {"rater_kind": "judge"})
+    judged, people = (kinds[kinds["rater_kind"] == kind] for kind in ("judge", "annotator"))
+    values = {
+        REPEATED: (judged, reliability.run_spread),
+        AMONG_PEOPLE: (people.assign(judge_model=AMONG_PEOPLE), raters.same_bucket),
+    }
+    return {kind: _unit_values(rows, function) for kind, (rows, function) in values.items()}
+
+
+def _unit_values(ratings: pd.DataFrame, function: Callable[[Floats], Floats]) -> pd.DataFrame:
+    columns = [*_JUDGE, "trace_id", "error_id", "value"]
+    parts = [frames.empty(dict.fromkeys(columns, "object") | {"value": "float64"})]
+    for (judge_model, dimension, split), part in reliability.rating_groups(ratings):
+        matrix = reliability.rating_matrix(part)
+        traces = part.drop_duplicates("unit").set_index("unit")["trace_id"].reindex(matrix.units).to_numpy()
+        rows = pd.DataFrame({"trace_id": traces, "error_id": "", "value": function(matrix.values)})
+        parts.append(rows.assign(judge_model=judge_model, dimension=dimension, split=split)[columns])
+    return pd.concat(parts, ignore_index=True).dropna(subset=["value"])
+
+
+def _judges_of_ratings(units: pd.DataFrame) -> dict[tuple[str, ...], str]:
+    judges = units[_JUDGE].drop_duplicates().sort_values(_JUDGE)
+    return dict.fromkeys(judges.itertuples(index=False, name=None), "no units")
 
 
 def _test_rows(

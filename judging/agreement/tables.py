@@ -387,9 +387,31 @@ def _score_slices(inputs: Inputs) -> pd.DataFrame:
     return reasons.of_long(table, draws=inputs.draws)
 
 
+def _consistency_slices(inputs: Inputs) -> pd.DataFrame:
+    table = slices.consistency_slices(inputs.rated_by("judge"), inputs.frame("slices"), draws=inputs.draws)
+    return reasons.of_long(table, draws=inputs.draws)
+
+
+def _people_slices(inputs: Inputs) -> pd.DataFrame:
+    table = slices.people_slices(inputs.rated_by("annotator"), inputs.frame("slices"), draws=inputs.draws)
+    return reasons.of_long(table, draws=inputs.draws)
+
+
+def _people_error_slices(inputs: Inputs) -> pd.DataFrame:
+    pairs, own = inputs.frame("person_pairs"), inputs.frame("slices")
+    return reasons.of_long(slices.people_error_slices(pairs, own, draws=inputs.draws), draws=inputs.draws)
+
+
+def _compared_slices(inputs: Inputs) -> pd.DataFrame:
+    left, right = inputs.frame("error_pairs"), inputs.frame("other_error_pairs")
+    return slices.compared_slices(left, right, inputs.frame("slices"), draws=inputs.draws, seed=inputs.seed)
+
+
 def _slice_tests(inputs: Inputs) -> pd.DataFrame:
-    pairs = (inputs.frame(name) for name in ("error_pairs", "score_pairs", "slices"))
-    return slices.slice_tests(*pairs, missing=inputs.missing, draws=inputs.draws, seed=inputs.seed)
+    return slices.slice_tests(
+        inputs.frame("error_pairs"), inputs.frame("score_pairs"), inputs.frame("slices"), inputs.given("ratings"),
+        missing=inputs.missing, draws=inputs.draws, seed=inputs.seed,
+    )  # fmt: skip
 
 
 _ERRORS: Final[tuple[InputName, ...]] = ("error_pairs",)
@@ -752,6 +774,27 @@ TABLES: Final[tuple[Table, ...]] = (
         interval=_OF_SCORES,
     ),
     Table(
+        name="consistency_slices",
+        title="Alpha, spread and identical scores of judges' repeats by slice",
+        needs=("ratings", "slices"),
+        build=_consistency_slices,
+        interval="on Fisher's z by trace for alpha, Student's t for the mean SD, Wilson's for shares",
+    ),
+    Table(
+        name="people_slices",
+        title="Human ceiling of the score metrics by slice",
+        needs=("ratings", "slices"),
+        build=_people_slices,
+        interval=_OF_PAIRS,
+    ),
+    Table(
+        name="people_error_slices",
+        title="Human ceiling of caught and localized errors by slice",
+        needs=("person_pairs", "slices"),
+        build=_people_error_slices,
+        interval=_BY_TRACE,
+    ),
+    Table(
         name="slice_tests",
         title="Tests of slices: is a judge alike in all, and beside the other judges (judge x slice), Holm over judges",
         needs=("error_pairs", "score_pairs", "slices"),
@@ -789,6 +832,12 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: compare.mcnemar_table(inputs.frame("error_pairs"), inputs.frame("other_error_pairs")),
         why=reasons.of_test,
         unbounded=("p_clustered", "p_holm", "statistic", "p_corrected", "p_exact"),
+    ),
+    Table(
+        name="compared_slices",
+        title="Two sides: differences of recall by slice, with a test whether they differ between slices",
+        needs=(*_TWO_ERRORS, "slices"),
+        build=_compared_slices,
     ),
     Table(
         name="compared_error_flips",

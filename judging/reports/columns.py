@@ -65,7 +65,7 @@ class Columns:
     matched: pd.DataFrame
     """cell_key, annotator, last_label: whose errors were compared with a cell's findings, up to which row."""
     trace_slices: pd.DataFrame
-    """`trace_slices.trace_slices` of the traces that people submitted."""
+    """`trace_slices.trace_slices` of the traces that people submitted or judges answered."""
     error_spans: pd.DataFrame
     """`trace_slices.error_spans` of the spans that error labels name."""
     chances: Mapping[str, float | None] | None
@@ -90,7 +90,7 @@ def load_columns(connection: Connection) -> Columns:
         scores=_scores(connection, set(present)),
         repeats=_repeats(connection),
         submitted=reviews,
-        trace_slices=trace_slices(connection, set(reviews["trace_id"]) & set(present)),
+        trace_slices=trace_slices(connection, {*reviews["trace_id"], *cells["trace_id"]} & set(present)),
         error_spans=error_spans(connection, errors["span_ids"]),
         decisions=_decisions(connection),
         matched=matched_until(connection),

@@ -262,10 +262,48 @@ def scores_by_slice(sources: Sources, by: str) -> pd.DataFrame:
     )
 
 
+def consistency_by_slice(sources: Sources, by: str) -> pd.DataFrame:
+    """`slices.consistency_slices` of one kind of slice, the reasons of empty cells complete."""
+    inputs = sources.inputs
+    table = slices.consistency_slices(inputs.rated_by("judge"), _slices_by(sources, by), draws=inputs.draws)
+    return reasons.of_long(table, draws=inputs.draws)
+
+
+def people_by_slice(sources: Sources, by: str) -> pd.DataFrame:
+    """`slices.people_slices` of one kind of slice, the reasons of empty cells complete."""
+    inputs = sources.inputs
+    table = slices.people_slices(inputs.rated_by("annotator"), _slices_by(sources, by), draws=inputs.draws)
+    return reasons.of_long(table, draws=inputs.draws)
+
+
+def people_errors_by_slice(sources: Sources, by: str) -> pd.DataFrame:
+    """`slices.people_error_slices` of one kind of slice, the reasons of empty cells complete."""
+    inputs = sources.inputs
+    table = slices.people_error_slices(inputs.frame("person_pairs"), _slices_by(sources, by), draws=inputs.draws)
+    return reasons.of_long(table, draws=inputs.draws)
+
+
+def differences_by_slice(sources: Sources, by: str, left: str, right: str) -> pd.DataFrame:
+    """`slices.compared_slices` of two arms."""
+    first, second = two_arms(sources, left, right)
+    return slices.compared_slices(first, second, _slices_by(sources, by), draws=sources.inputs.draws)
+
+
+def traces_in_slice(sources: Sources, by: str, name: str) -> pd.DataFrame:
+    """trace_id of every judged or rated trace that a slice counts."""
+    ratings = sources.frames.ratings[["trace_id"]].drop_duplicates()
+    return slices.in_slice(ratings, _slices_by(sources, by), by, name, by_error=False)
+
+
+def flips_in_slice(sources: Sources, by: str, name: str, left: str, right: str) -> pd.DataFrame:
+    """`flips` of two arms that a slice counts."""
+    return slices.in_slice(flips(sources, left, right), _slices_by(sources, by), by, name, by_error=True)
+
+
 def tests_by_slice(sources: Sources, by: str) -> pd.DataFrame:
     """`slices.slice_tests` of one kind of slice."""
     inputs, frames = sources.inputs, sources.frames
-    pairs = frames.error_pairs, frames.score_pairs, _slices_by(sources, by)
+    pairs = frames.error_pairs, frames.score_pairs, _slices_by(sources, by), frames.ratings
     return slices.slice_tests(*pairs, missing=inputs.missing, draws=inputs.draws, seed=inputs.seed)
 
 
@@ -468,10 +506,15 @@ ESTIMATES: Final[Mapping[str, Estimate]] = {
     **_each(*FRAMES, *OPINIONS, *DERIVED, *(f"table.{table.name}" for table in TABLES)),
     **_each(
         "differences", "flips", "found_by_one", "rows_for_errors", "errors_by_slice", "scores_by_slice",
-        "tests_by_slice", "errors_in_slice", "scores_in_slice",
+        "tests_by_slice", "errors_in_slice", "scores_in_slice", "consistency_by_slice", "people_by_slice",
+        "traces_in_slice", "differences_by_slice", "flips_in_slice",
     ),
+    **_each("people_errors_by_slice", is_slow=True),
     **_each("evidence_pairs", "table.evidence_overlap", ignores=("tolerance",), is_slow=True),
-    **_each("table.error_slices", "table.score_slices", "table.slice_tests", is_slow=True),
+    **_each(
+        "table.error_slices", "table.score_slices", "table.slice_tests", "table.consistency_slices",
+        "table.people_slices", "table.people_error_slices", is_slow=True,
+    ),
     # of the repeats of judges alone
     **_each("consistency", "alpha_samples", "run_marks", "run_spread", "repeated", "rationales", ignores=_RUNS),
     **_each("table.table_07_consistency", ignores=_RUNS),

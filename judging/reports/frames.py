@@ -221,9 +221,8 @@ class LazyFrames:
 
     @cached_property
     def slices(self) -> pd.DataFrame:
-        whole = self.columns.trace_slices
         parts = [
-            whole[among(whole["trace_id"], self._truth.reviewed)],
+            self.columns.trace_slices,
             error_slices_of(self._truth.errors, self.columns.error_spans),
             guideline_slices(self.periods),
         ]

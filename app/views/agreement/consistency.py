@@ -18,6 +18,7 @@ from tracejury.app.components.figures import (
     NO_INTERVAL,
     cell_text,
     definition,
+    figure_column,
     figure_text,
     greyed,
     plain,
@@ -30,6 +31,7 @@ from tracejury.app.painting import paint
 from tracejury.app.placeholders import with_placeholder
 from tracejury.app.views.agreement.cards import card, plot
 from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_repeats, open_trace, repeat_of
+from tracejury.app.views.agreement.slices import consistency_slices_card
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.agreement.tables import Inputs
@@ -56,6 +58,8 @@ def consistency_view(filters: Filters, inputs: Inputs) -> None:
         alpha_card(filters)
     with right, st.container(border=True, height="stretch"):
         rationale_card(filters)
+    with st.container(border=True):
+        consistency_slices_card(filters)
 
 
 @card("consistency", "Consistency over repeats", definition("alpha_interval"), height=300)
@@ -66,8 +70,7 @@ def consistency_table(filters: Filters, table: pd.DataFrame) -> None:
         greyed(shown, few), hide_index=True, width="content", height=38 + 35 * min(len(shown), 12), key="consistency",
         on_select="rerun", selection_mode="single-row", alt="Consistency over repeats",
         column_config={
-            name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
-            for name in few.columns
+            name: figure_column(shown[name], words(name), definition(name)) for name in few.columns
         }
         | {name: words(name) for name in ("judge_model", "not_applicable")},
     )  # fmt: skip

@@ -77,8 +77,9 @@ def drill_into_repeats(
     *,
     key: str,
     between: tuple[float, float] | None = None,
+    of: pd.Series | None = None,
 ) -> None:
-    """The traces of a judge's runs; `between`: those whose spread lies there."""
+    """The traces of a judge's runs; `between`: those whose spread lies there; `of`: these traces alone."""
     table = estimate(filters, "table.trace_spread")
     mine = table[
         (table["judge_model"] == judge_model)
@@ -88,6 +89,7 @@ def drill_into_repeats(
     mine = mine[mine["ratings"] > 1].sort_values("sd", ascending=False, kind="stable")
     if between is not None:
         mine = mine[charts.in_bar(mine["sd"], between)]
+    mine = mine if of is None else mine[mine["unit"].isin(of)]
     columns = ["unit", "judge_model", "ratings", "failed", "not_applicable", "mean", "low", "high", "sd"]
     listed(filters, mine[columns].rename(columns={"unit": "trace_id"}), key=key)
 

@@ -20,6 +20,7 @@ from tracejury.app.components.figures import (
     aligned,
     cell_text,
     definition,
+    figure_column,
     greyed,
     plain,
     wide_table,
@@ -272,7 +273,7 @@ def table_card(filters: Filters) -> None:
         greyed(shown, few),
         hide_index=True,
         placeholder="–",
-        column_config=_column_help(),
+        column_config=_column_help(shown),
         height="auto",
         key="every-judge",
         on_select="rerun",
@@ -298,7 +299,7 @@ def drill_into_cell(filters: Filters, cell: tuple[int, str] | None, whose: list[
     drill_down(filters, name, judge_model, dimension, split, key="behind-cell")
 
 
-def _column_help() -> dict[str, ColumnConfig]:
+def _column_help(shown: pd.DataFrame) -> dict[str, ColumnConfig]:
     config: dict[str, ColumnConfig] = {
         "judge_model": st.column_config.TextColumn("judge model", pinned=True),
         "dimension": st.column_config.TextColumn("dimension", pinned=True),
@@ -308,7 +309,6 @@ def _column_help() -> dict[str, ColumnConfig]:
     }
     for figure in FIGURES:
         metric = figure.name.partition(".")[2]
-        config[figure.name] = st.column_config.TextColumn(
-            figure.title, help=definition(metric) or None, alignment="right", width="medium"
-        )
+        if figure.name in shown.columns:
+            config[figure.name] = figure_column(shown[figure.name], figure.title, definition(metric))
     return config

@@ -13,7 +13,16 @@ from tracejury.app import estimates
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import cell_table, chosen_cell, chosen_row, data_table
 from tracejury.app.components.drilldown import chosen_point, listing
-from tracejury.app.components.figures import FEW_NOTE, definition, greyed, is_dark, plain, title_of, wide_table
+from tracejury.app.components.figures import (
+    FEW_NOTE,
+    definition,
+    figure_column,
+    greyed,
+    is_dark,
+    plain,
+    title_of,
+    wide_table,
+)
 from tracejury.app.components.headline import headline
 from tracejury.app.components.judges import split_labels
 from tracejury.app.datasets import open_to_me
@@ -30,6 +39,7 @@ from tracejury.app.views.agreement.drilldowns import (
     listed,
     open_trace,
 )
+from tracejury.app.views.agreement.slices import people_slices_card
 from tracejury.judging.agreement import errors, majority
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
 from tracejury.judging.agreement.matchers import ALL, decided_by_both
@@ -55,6 +65,8 @@ def raters_view(filters: Filters, inputs: Inputs) -> None:
             ceiling_card(filters, inputs)
     with st.container(border=True):
         error_ceiling_card(filters, inputs)
+    with st.container(border=True):
+        people_slices_card(filters)
     if filters.reference == majority.MAJORITY:
         with st.container(border=True):
             majority_card(filters)
@@ -116,8 +128,7 @@ def ceiling_card(filters: Filters, inputs: Inputs) -> None:
     figures = long_ceiling(table)
     shown, few = wide_table(figures, list(CEILING_FIGURES), ["dimension", "split"])
     titles: dict[str, ColumnConfig] = {
-        name: st.column_config.TextColumn(title, help=definition(name) or None, alignment="right", width="medium")
-        for name, title in CEILING_FIGURES.items()
+        name: figure_column(shown[name], title, definition(name)) for name, title in CEILING_FIGURES.items()
     }
     whose = shown[["dimension", "split"]].to_numpy().tolist()
     people = table.set_index(["dimension", "split"])["raters"]
@@ -150,8 +161,7 @@ def error_ceiling_card(filters: Filters, inputs: Inputs) -> None:
     whose = shown[["dimension", "split", "kind"]].to_numpy().tolist()
     shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
     rates: dict[str, ColumnConfig] = {
-        name: st.column_config.TextColumn(title_of(name), help=definition(name), alignment="right")
-        for name in errors.RATES
+        name: figure_column(shown[name], title_of(name), definition(name)) for name in errors.RATES
     }
     event = st.dataframe(
         greyed(shown, few), hide_index=True, height="auto", width="content",

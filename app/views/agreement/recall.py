@@ -130,7 +130,7 @@ def cost_cells(table: pd.DataFrame) -> pd.DataFrame:
     spent = {
         words: aligned([_spent_text(row, name) for row in rows]) for name, words in SPENT_WORDS.items()
     }  # fmt: skip
-    values = aligned([cell_text(dict(row) | {"reason": _why(row, "value")}) for row in rows])
+    values = aligned([cell_text({**_named(row), "reason": _why(row, "value")}) for row in rows])
     return pd.DataFrame(
         {"judge model": table["label"], metric: values, **spent, "front": [front[row["on_front"]] for row in rows]}
     )
@@ -140,6 +140,10 @@ def _spent_text(row: Mapping[Any, Any], name: str) -> str:
     ends = {"value": "", "low": "_low", "high": "_high", "n": "_n"}
     own = {end: row[f"{name}{tail}"] for end, tail in ends.items()}
     return cell_text({**own, "reason": NOT_RECORDED[name]}, digits=4 if name == "cost_usd" else 0)
+
+
+def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in ("value", "low", "high", "n")}
 
 
 def _why(row: Mapping[Any, Any], name: str) -> str:

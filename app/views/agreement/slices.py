@@ -1,4 +1,4 @@
-"""The card of slices: each judge's estimate within parts of the traces, and the tests whether the parts differ."""
+"""The cards of slices: estimates of judges and people within parts of the traces, and tests whether parts differ."""
 
 from __future__ import annotations
 
@@ -10,13 +10,33 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from tracejury.app.components.data_table import chosen_cell
-from tracejury.app.components.figures import FEW_NOTE, definition, greyed, plain, title_of, wide_table, with_labels
+from tracejury.app.components.figures import (
+    FEW_NOTE,
+    definition,
+    figure_column,
+    greyed,
+    plain,
+    title_of,
+    wide_table,
+    with_labels,
+)
 from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
 from tracejury.app.views.agreement.cards import card
-from tracejury.app.views.agreement.drilldowns import listed
+from tracejury.app.views.agreement.drilldowns import drill_into_repeats, listed
+from tracejury.judging.agreement.frames import KINDS
 from tracejury.judging.agreement.interaction import LEAST_TRACES
-from tracejury.judging.agreement.slices import ERROR_RATES, SCORE_RATES, SCORED, UNKNOWN, slice_order
+from tracejury.judging.agreement.slices import (
+    AMONG_PEOPLE,
+    CONSISTENCY_RATES,
+    ERROR_RATES,
+    PEOPLE_RATES,
+    REPEATED,
+    SCORE_RATES,
+    SCORED,
+    UNKNOWN,
+    slice_order,
+)
 from tracejury.judging.records import SLICE_WORDS, SliceBy
 from tracejury.judging.reports.filters import Filters
 
@@ -42,7 +62,8 @@ def error_slices_card(filters: Filters) -> None:
         kind = st.selectbox("Errors", ["caught", "localized"], key="slice_kind", width=160)
         rate = _chosen_rate(ERROR_RATES, "recall", key="slice_rate")
     table = estimate(filters, "errors_by_slice", by)
-    cell = _matrix(filters, table[(table["kind"] == kind) & (table["metric"] == rate)], by, str(kind))
+    tests = _tests(filters, by, str(kind))
+    cell = _matrix(table[(table["kind"] == kind) & (table["metric"] == rate)], tests, by, key=str(kind))
     if cell is not None:
         name, judge_model, dimension, split = cell
         rows = estimate(filters, "errors_in_slice", by, name, judge_model, dimension, split, str(kind), rate)
@@ -59,14 +80,102 @@ def score_slices_card(filters: Filters) -> None:
         by = _chosen_by()
         rate = _chosen_rate(SCORE_RATES, SCORED, key="slice_score")
     table = estimate(filters, "scores_by_slice", by)
-    cell = _matrix(filters, table[table["metric"] == rate], by, SCORED)
-    if by == "tool":
-        st.caption("A trace that calls several tools counts in the slice of each.")
+    cell = _matrix(table[table["metric"] == rate], _tests(filters, by, SCORED), by, key=SCORED)
+    _several_tools(by)
     if cell is not None:
         name, judge_model, dimension, split = cell
         rows = estimate(filters, "scores_in_slice", by, name, judge_model, dimension, split, rate)
         columns = ["trace_id", "label", "judge_model", "reference_score", "judge_score"]
         listed(filters, with_labels(rows)[columns], key="behind-score-slices")
+
+
+def _several_tools(by: SliceBy) -> None:
+    if by == "tool":
+        st.caption("A trace that calls several tools counts in the slice of each.")
+
+
+@card(
+    "slices-consistency",
+    "Consistency by slice",
+    "Each judge's repeats within parts of the traces: value [95 % interval] and its own n. Tests are of the spread "
+    f"over repeats (mean SD), over slices of {LEAST_TRACES} traces or more. " + FEW_NOTE,
+    height=420,
+)
+def consistency_slices_card(filters: Filters) -> None:
+    with st.container(horizontal=True):
+        by = _chosen_by()
+        rate = _chosen_rate(tuple(CONSISTENCY_RATES), "alpha_interval", key="slice_repeats")
+    table = estimate(filters, "consistency_by_slice", by)
+    cell = _matrix(table[table["metric"] == rate], _tests(filters, by, REPEATED), by, key=REPEATED)
+    _several_tools(by)
+    if cell is not None:
+        name, judge_model, dimension, split = cell
+        of = estimate(filters, "traces_in_slice", by, name)["trace_id"]
+        drill_into_repeats(filters, judge_model, dimension, split, of=of, key="behind-consistency-slices")
+
+
+@card(
+    "slices-people",
+    "Human ceiling by slice",
+    "People against people within parts of the traces: value [95 % interval] and its own n (of scores traces that two "
+    "scored, of errors comparisons of an error with another person). The test is of the bucketed accuracy of scores, "
+    f"over slices of {LEAST_TRACES} traces or more. " + FEW_NOTE,
+    height=320,
+)
+def people_slices_card(filters: Filters) -> None:
+    with st.container(horizontal=True):
+        by = _chosen_by()
+        of = str(st.selectbox("Of", ["scores", *KINDS], key="slice_of", width=160))
+        rates, start = (PEOPLE_RATES, SCORED) if of == "scores" else (ERROR_RATES, "recall")
+        rate = _chosen_rate(rates, start, key=f"slice_people_{of}")
+    if of == "scores":
+        table, tests = (
+            estimate(filters, "people_by_slice", by),
+            _tests(filters, by, AMONG_PEOPLE)[[*_KEYS, "p_holm", "reason"]],
+        )
+    else:
+        table, tests = estimate(filters, "people_errors_by_slice", by), None
+        table = table[table["kind"] == of]
+    own = table[(table["metric"] == rate) & (table["n"] > 0)].assign(judge_model=AMONG_PEOPLE)
+    cell = _matrix(own, tests, by, key=AMONG_PEOPLE)
+    _several_tools(by)
+    if cell is not None:
+        rows = _rows_of_people(filters, of, rate, *cell[2:])
+        traces = estimate(filters, "traces_in_slice", by, cell[0])["trace_id"]
+        listed(filters, rows[rows["trace_id"].isin(traces)], key="behind-people-slices")
+
+
+def _rows_of_people(filters: Filters, of: str, rate: str, dimension: str, split: str) -> pd.DataFrame:
+    if of == "scores":
+        return estimate(filters, "rows_for_people", dimension, split)
+    return estimate(filters, "rows_for_people_errors", dimension, split, of, rate)
+
+
+@card(
+    "slices-versus",
+    "Differences by slice",
+    "Recall of A minus that of B within parts of the traces: difference [95 % interval] and the errors that both "
+    f"answered. The test is of one difference in all slices of {LEAST_TRACES} traces or more, Holm over the "
+    "dimensions. " + FEW_NOTE,
+    height=320,
+)
+def versus_slices_card(filters: Filters, left: str, right: str, kind: str) -> None:
+    by = _chosen_by()
+    table = estimate(filters, "differences_by_slice", by, left, right)
+    own = table[(table["kind"] == kind) & (table["n"] > 0)]
+    named = own.assign(judge_model="", split="", metric="recall", value=own["difference"])
+    tests = named.drop_duplicates("dimension").drop(columns="reason")
+    cell = _matrix(named, tests.assign(reason=_why_no_test(named))[[*_KEYS, "p_holm", "reason"]], by, key="versus")
+    if cell is not None:
+        flips = estimate(filters, "flips_in_slice", by, cell[0], left, right)
+        mine = flips[(flips["dimension"] == cell[2]) & flips["relevant"]]
+        listed(filters, mine.rename(columns={"left": "A", "right": "B"}), key="behind-versus-slices")
+
+
+def _why_no_test(rows: pd.DataFrame) -> str:
+    """The reason of the test in the rows of `slices.compared_slices`, the same for all that have none."""
+    told = [part for reason in rows["reason"].dropna() for part in str(reason).split("; ") if part.startswith("p, ")]
+    return told[0] if told else ""
 
 
 def _chosen_by() -> SliceBy:
@@ -84,7 +193,9 @@ def _chosen_rate(rates: tuple[str, ...], start: str, *, key: str) -> str:
     return titles[str(chosen)]
 
 
-def _matrix(filters: Filters, figures: pd.DataFrame, by: SliceBy, kind: str) -> tuple[str, str, str, str] | None:
+def _matrix(
+    figures: pd.DataFrame, tests: pd.DataFrame | None, by: SliceBy, *, key: str
+) -> tuple[str, str, str, str] | None:
     """A row a judge, a column a slice, and the tests; the slice, judge model, dimension and split of a chosen cell."""
     if figures.empty:
         st.caption(_why_none(by))
@@ -93,12 +204,12 @@ def _matrix(filters: Filters, figures: pd.DataFrame, by: SliceBy, kind: str) -> 
     shown, few = wide_table(figures.assign(metric=figures["slice"]), names, _KEYS)
     judges = shown[_KEYS].to_numpy().tolist()
     labels = split_labels(with_labels(shown))["label"]
-    shown = shown.drop(columns=_KEYS).join(_test_cells(filters, by, kind, judges))
+    shown = shown.drop(columns=_KEYS) if tests is None else shown.drop(columns=_KEYS).join(_test_cells(tests, judges))
     shown.insert(0, "judge", labels)
     event = st.dataframe(
-        greyed(shown, few), hide_index=True, placeholder="–", height="auto", width="content", key=f"slices-{kind}",
+        greyed(shown, few), hide_index=True, placeholder="–", height="auto", width="content", key=f"slices-{key}",
         on_select="rerun", selection_mode="single-cell", alt=f"Estimates by {SLICE_WORDS[by]}",
-        column_config=_columns(names),
+        column_config=_columns(shown, names),
     )  # fmt: skip
     cell = chosen_cell(event, len(judges))
     if cell is None or cell[1] not in names:
@@ -111,19 +222,21 @@ def _matrix(filters: Filters, figures: pd.DataFrame, by: SliceBy, kind: str) -> 
 
 def _why_none(by: SliceBy) -> str:
     if by == "kind":
-        return "Span kinds are of errors; scores are of whole traces. Choose another kind of slice."
+        return "Span kinds are of the reference's errors; this card is of whole traces. Choose another kind of slice."
     return "These filters select nothing to tell apart by slice."
 
 
-def _test_cells(filters: Filters, by: SliceBy, kind: str, judges: list[list[str]]) -> pd.DataFrame:
-    """The p-values of each judge as text, its reason where there is none."""
+def _tests(filters: Filters, by: SliceBy, kind: str) -> pd.DataFrame:
     tests = estimate(filters, "tests_by_slice", by)
-    rows = tests[tests["kind"] == kind].set_index(_KEYS)
+    return tests.loc[tests["kind"] == kind, [*_KEYS, *_TESTS, "reason"]]
+
+
+def _test_cells(tests: pd.DataFrame, judges: list[list[str]]) -> pd.DataFrame:
+    """The p-values of each judge as text, its reason where there is none."""
     index = pd.MultiIndex.from_tuples([tuple(judge) for judge in judges], names=_KEYS)
-    own = rows.reindex(index)
-    return pd.DataFrame(
-        {title: [_p_text(row, name) for row in own.to_dict("records")] for name, title in _TESTS.items()}
-    )
+    own = tests.set_index(_KEYS).reindex(index).to_dict("records")
+    named = {name: title for name, title in _TESTS.items() if name in tests.columns}
+    return pd.DataFrame({title: [_p_text(row, name) for row in own] for name, title in named.items()})
 
 
 def _p_text(row: Mapping[Any, Any], name: str) -> str:
@@ -135,10 +248,10 @@ def _p_text(row: Mapping[Any, Any], name: str) -> str:
     return f"n/a: {next((why for names, _, why in parts if test in names.split(', ')), 'no units')}"
 
 
-def _columns(names: list[str]) -> dict[str, ColumnConfig]:
+def _columns(shown: pd.DataFrame, names: list[str]) -> dict[str, ColumnConfig]:
     return {
         "judge": st.column_config.TextColumn("judge", pinned=True),
-        **{name: st.column_config.TextColumn(name, alignment="right", width="medium") for name in names},
+        **{name: figure_column(shown[name], name) for name in names},
         **{
             title: st.column_config.TextColumn(title, help=_TEST_HELP[name], width=240)
             for name, title in _TESTS.items()

@@ -18,6 +18,7 @@ from tracejury.app.painting import paint
 from tracejury.app.placeholders import with_placeholder
 from tracejury.app.views.agreement.cards import plot
 from tracejury.app.views.agreement.drilldowns import listed
+from tracejury.app.views.agreement.slices import versus_slices_card
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.estimates import SUITES
 from tracejury.judging.reports.filters import Filters
@@ -81,6 +82,8 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
                 else ""
             )
         )
+    with st.container(border=True):
+        versus_slices_card(filters, *asked, str(kind))
     with st.container(border=True):
         layout.title(
             f"McNemar on {kind} errors",

@@ -6,9 +6,14 @@ import pytest
 
 from tracejury.judging.agreement import errors, scores
 from tracejury.judging.agreement.compare import holm
+from tracejury.judging.agreement.reliability import reliability_table
 from tracejury.judging.agreement.slices import (
     checked_slices,
+    compared_slices,
+    consistency_slices,
     error_slices,
+    people_error_slices,
+    people_slices,
     score_slices,
     slice_order,
     slice_tests,
@@ -169,3 +174,77 @@ def test_a_judge_of_whom_nothing_is_known_stands_there_with_its_reason() -> None
         "waits": f"{every}: no matches proposed yet",
         "asks for none": f"{every}: no positives",
     }
+
+
+def rated(values: dict[str, list[list[float]]], kind: str = "judge", dimension: str = "LC") -> pd.DataFrame:
+    """By rater group (judge model) the scores of each trace, one a rater."""
+    return pd.DataFrame(
+        [
+            {"unit": f"t{n:02}", "trace_id": f"t{n:02}", "rater": f"{kind} {r}", "rater_kind": kind, "value": value,
+             "dimension": dimension, "judge_model": name}
+            for name, traces in values.items() for n, scores in enumerate(traces) for r, value in enumerate(scores)
+        ]
+    )  # fmt: skip
+
+
+PARTS: dict[str, str | None] = {f"t{n:02}": "x" if n < 8 else "y" for n in range(16)}
+UNSTEADY = [[n % 4, n % 4] for n in range(8)] + [[n % 3, n % 3 + n % 2] for n in range(8)]
+
+
+def test_repeats_by_slice_are_those_of_the_slice_s_traces() -> None:
+    ratings = rated({"m": UNSTEADY, "once": [[1.0]] * 16})
+    table = consistency_slices(ratings, sliced("agent", PARTS)).set_index(["slice", "metric"])
+    assert set(table["judge_model"]) == {"m"}  # one repeat has nothing to compare
+    assert table.loc[("x", "alpha_interval"), ["value", "n"]].tolist() == [1.0, 8]
+    for name, part in (("x", UNSTEADY[:8]), ("y", UNSTEADY[8:])):
+        whole = reliability_table(rated({"m": part}), draws=1).iloc[0]
+        for metric, of in (("alpha_interval", "alpha"), ("mean_sd", "mean_sd"), ("identical", "identical")):
+            mine, wanted = table.loc[(name, metric)], [whole[metric], whole[f"{of}_low"], whole[f"{of}_high"]]
+            assert mine[["value", "low", "high"]].astype(float).tolist() == pytest.approx(wanted, nan_ok=True)
+
+
+def test_people_by_slice_are_those_of_the_slice_s_traces() -> None:
+    people = rated({"people": UNSTEADY}, "annotator")
+    table = people_slices(people, sliced("agent", PARTS)).set_index(["slice", "metric"])
+    assert table.loc[("x", "exact"), ["value", "n"]].tolist() == [1.0, 8]
+    assert table.loc[("y", "exact"), ["value", "n"]].tolist() == [0.5, 8]
+    pairs_of_people = pd.DataFrame(
+        [
+            {"trace_id": trace, "error_id": f"{author} {trace}", "impact": "low", "author": author, "other": other,
+             "reviewers": 2, "dimension": "any", "relevant": True, "caught": trace < "t04", "localized": False}
+            for trace in PARTS for author, other in (("ann", "bob"), ("bob", "ann"))
+        ]
+    )  # fmt: skip
+    errors_of = people_error_slices(pairs_of_people, sliced("agent", PARTS)).set_index(["slice", "kind", "metric"])
+    assert errors_of.loc[("x", "caught", "recall"), ["value", "n", "traces"]].tolist() == [0.5, 16, 8]
+    assert errors_of.loc[("y", "caught", "recall"), "value"] == 0
+
+
+def test_repeats_and_people_are_tested_between_slices() -> None:
+    """Repeats always agree in x and half of the time in y; of two judges that do so alike no interaction is seen."""
+    people, other = rated({"people": UNSTEADY}, "annotator"), {"m": UNSTEADY, "n": UNSTEADY}
+    ratings = pd.concat([rated(other), people], ignore_index=True)
+    own = sliced("agent", PARTS)
+    table = slice_tests(pairs(ROWS), scored(list(PARTS)), own, ratings, draws=500).set_index(["kind", "judge_model"])
+    repeats, among = table.loc[("mean_sd", "m")], table.loc[("people", "people")]
+    assert (repeats["n"], repeats["slices"], among["n"]) == (16, 2, 16)
+    assert repeats["p"] < 0.1
+    assert repeats["p_holm"] == pytest.approx(2 * repeats["p"])
+    assert np.isnan(repeats["p_interaction"])
+    assert "traces do not vary" in repeats["reason"]
+    assert "no other judge model" in among["reason"]
+
+
+def test_two_sides_differ_by_slice_and_the_test_is_of_their_differences() -> None:
+    """In x both catch all; in y the left catches all and the right none."""
+    left = judges({"left": [[1, 1]] * 16})
+    right = judges({"right": [[1, 1]] * 7 + [[1, 0]] + [[0, 0]] * 7 + [[0, 1]]})
+    table = compared_slices(left, right, sliced("agent", PARTS), draws=500)
+    caught = table[table["kind"] == "caught"].set_index("slice")
+    assert caught["difference"].to_dict() == pytest.approx({"x": 1 / 16, "y": 15 / 16})
+    assert caught["n"].tolist() == [16, 16]
+    assert (caught["p"] < 0.01).all()
+    same = compared_slices(left, left, sliced("agent", PARTS), draws=500)
+    assert same["p"].isna().all()
+    assert same["reason"].str.contains("p, p_holm: traces do not vary").all()
+    assert compared_slices(left, right.head(0), sliced("agent", PARTS)).empty
