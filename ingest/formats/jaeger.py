@@ -6,14 +6,16 @@ from collections.abc import Generator, Iterator
 from typing import cast
 
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_documents
-from tracejury.ingest.formats.spans import brief, kept, status_of
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_documents, take_listed
+from tracejury.ingest.formats.spans import brief, kept, note_spans, status_of
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.times import integer
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "jaeger"
 MERGES = True
+
+_SPAN_MARKS = frozenset({"spanID", "operationName", "processID", "startTime"})
 
 
 def sniff(sample: FileSample) -> bool:
@@ -35,17 +37,23 @@ def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans of an answer, a trace, a list of traces or one span. Raises `IngestError` where there is none."""
     if isinstance(value, dict) and isinstance(value.get("data"), (list, dict)):
         value = value["data"]
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, dict) and isinstance(item.get("spans"), list):
-            processes = item.get("processes")
-            for number, span in enumerate(cast("list[Json]", item["spans"])):
-                _take_span(span, processes if isinstance(processes, dict) else {}, intake, f"spans[{number}]")
-        elif isinstance(item, dict) and "spanID" in item:
-            _take_span(item, {}, intake, place)
-        else:
-            raise IngestError(
-                f"{brief(item)} is no trace of Jaeger", place=place, remedy="download the trace as JSON again"
-            )
+    items = value if isinstance(value, list) else [value]
+    if not take_listed(items, lambda item: _take_item(item, intake, place), intake):
+        told = f"{brief(items[0] if items else value)} is no trace of Jaeger"
+        raise IngestError(told, place=place, remedy="download the trace as JSON again")
+
+
+def _take_item(item: Json, intake: Intake, place: str) -> bool:
+    """Add the spans of a trace, or one span; whether it is one of them."""
+    if not isinstance(item, dict) or not (isinstance(item.get("spans"), list) or "spanID" in item):
+        return False
+    if not isinstance(item.get("spans"), list):
+        _take_span(item, {}, intake, place)
+        return True
+    processes = item.get("processes")
+    for number, span in enumerate(cast("list[Json]", item["spans"])):
+        _take_span(span, processes if isinstance(processes, dict) else {}, intake, f"spans[{number}]")
+    return True
 
 
 def _take_span(value: Json, processes: dict[str, Json], intake: Intake, place: str) -> None:
@@ -68,7 +76,10 @@ def _take_span(value: Json, processes: dict[str, Json], intake: Intake, place: s
     _process(draft, process)
     draft.warnings += [f"tracer: the tracer warns: {warning}" for warning in fields.listed("warnings")]
     fields.take("starttimemillis")
-    draft.attributes.update(fields.rest("jaeger."))
+    rest = fields.rest("jaeger.")
+    for key, item in rest.items():
+        note_spans(item, _SPAN_MARKS, key, draft.warnings)
+    draft.attributes.update(rest)
     intake.spans.append((trace_id or "unnamed", draft))
 
 
@@ -93,10 +104,10 @@ def _references(fields: Fields) -> tuple[str | None, list[dict[str, Json]]]:
 
 def _tags(value: Json) -> dict[str, Json]:
     """Key, type and value of each tag; a key that stands twice keeps both values."""
-    held: dict[str, Json] = {}
+    held: dict[str, Json] = {} if value is None or isinstance(value, list) else {"jaeger.tags": kept(value)}
     for item in value if isinstance(value, list) else []:
         key = item.get("key") if isinstance(item, dict) else None
-        if not isinstance(item, dict) or not isinstance(key, str):
+        if not isinstance(item, dict) or not isinstance(key, str) or not {"value", "vStr"} & item.keys():
             held[f"jaeger.tag.{len(held)}"] = kept(item)
             continue
         while key in held:

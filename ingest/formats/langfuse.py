@@ -19,7 +19,7 @@ from tracejury.ingest.formats.exports import as_text, opinion
 from tracejury.ingest.formats.fields import Fields, plain_name
 from tracejury.ingest.formats.otel import one_trace, together
 from tracejury.ingest.formats.rows import columns_of, opened, read_rows
-from tracejury.ingest.formats.spans import brief, kept, kept_dict
+from tracejury.ingest.formats.spans import brief, kept, kept_dict, note_spans
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.times import integer
@@ -41,6 +41,7 @@ _COUNTS = (
 )
 """Columns, their names in an object of usage, and beside the observation's other fields."""
 _TRACE_FIELDS = ("traceName", "trace_name", "userId", "user_id", "sessionId", "session_id", "tags", "release", "public")
+_OBSERVATION_MARKS = frozenset({"startTime", "endTime", "parentObservationId", "traceId"})
 _DOUBLY = 3
 """How often a text may be JSON in JSON: the interface encodes what an SDK had encoded already."""
 
@@ -107,19 +108,29 @@ def _take(values: dict[str, Json], runs: dict[str, _Run], of: str) -> None:
             return
         own = of or as_text(values.get("id")) or "unnamed"
         run = runs.setdefault(own, _Run())
+        for key in values.keys() - {"observations", "scores", "input", "output", "metadata"}:
+            note_spans(values[key], _OBSERVATION_MARKS, key, run.warnings)
         run.values.update({key: item for key, item in values.items() if key not in ("observations", "scores")})
     for name in ("observations", "scores"):
         items = listed[name]
+        if items is not None and not isinstance(items, list):
+            _unreadable(f"{name} is {brief(items)}, not a list", own, runs)
         for number, item in enumerate(items if isinstance(items, list) else []):
-            _take_listed(item, f"{name}[{number}]", own, runs)
+            _take_listed(opened(item), f"{name}[{number}]", own, runs)
 
 
 def _take_listed(item: Json, place: str, own: str, runs: dict[str, _Run]) -> None:
     if isinstance(item, dict):
         _take_part(item, as_text(Fields(item).take("traceid")) or own or "unnamed", runs)
-    elif not isinstance(item, str):  # a page of traces names its observations by their ids alone
-        warning = f"unreadable_span: {place} is {brief(item)}, not an object"
-        runs.setdefault(own or "unnamed", _Run()).warnings.append(warning)
+    elif not isinstance(item, str) or item[:1] in (
+        "{",
+        "[",
+    ):  # a page of traces names its observations by their ids alone
+        _unreadable(f"{place} is {brief(item)}, not an object", own, runs)
+
+
+def _unreadable(told: str, own: str, runs: dict[str, _Run]) -> None:
+    runs.setdefault(own or "unnamed", _Run()).warnings.append(f"unreadable_span: {told}")
 
 
 def _take_part(values: dict[str, Json], own: str, runs: dict[str, _Run]) -> None:

@@ -12,7 +12,7 @@ from tracejury.ingest.formats.exports import opinion, without_wrapper
 from tracejury.ingest.formats.fields import Fields, time_of_any
 from tracejury.ingest.formats.otel import Intake, read_collected
 from tracejury.ingest.formats.rows import columns_of, opened, take_rows
-from tracejury.ingest.formats.spans import kept
+from tracejury.ingest.formats.spans import brief, kept, note_spans
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.times import integer
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, SpanKind, Trace
@@ -24,6 +24,7 @@ _KINDS: dict[str, SpanKind] = {
     "llm": "LLM", "chain": "CHAIN", "tool": "TOOL", "retriever": "RETRIEVER", "embedding": "EMBEDDING",
     "prompt": "PROMPT", "parser": "CHAIN", "agent": "AGENT",
 }  # fmt: skip
+_RUN_MARKS = frozenset({"run_type", "start_time", "end_time", "dotted_order"})
 _MODEL_NAMES = ("lsmodelname", "modelname", "model")
 _COUNTS = (
     ("prompt_tokens", ("prompttokens", "inputtokens")),
@@ -75,8 +76,11 @@ def _take(values: dict[str, Json], intake: Intake, place: str, *, parent: str | 
         fields = Fields(one)
         children = fields.listed("childruns")
         span_id = fields.text("id", "runid")
-        if span_id is None:
+        if span_id is None and one is values:
             raise IngestError("a run without id", place=place, remedy="export the field `id` too")
+        if span_id is None:
+            span_id = f"unnamed-{len(intake.spans) + 1}"
+            intake.warnings.append(f"no_span_id: a child run in {place} has no id; called {span_id}")
         path = (fields.text("dottedorder") or "").split(".")
         own_trace = fields.text("traceid") or of or _id_in(path[0]) or span_id
         draft = _span(fields, span_id)
@@ -85,7 +89,11 @@ def _take(values: dict[str, Json], intake: Intake, place: str, *, parent: str | 
             draft.attributes["dotted_order"] = ".".join(path)
         intake.spans.append((own_trace, draft))
         _feedback(one, own_trace, span_id, intake)
-        stack.extend((child, span_id, own_trace) for child in reversed(children) if isinstance(child, dict))
+        for child in reversed(children):
+            if isinstance(child, dict):
+                stack.append((child, span_id, own_trace))
+            else:
+                intake.warnings.append(f"unreadable_span: a child run of {span_id} is {brief(child)}, not an object")
 
 
 def _id_in(part: str) -> str | None:
@@ -120,6 +128,7 @@ def _span(fields: Fields, span_id: str) -> SpanDraft:
     draft.events = [_event(item) for item in fields.listed("events")]
     _extra(draft, fields)
     for key, item in fields.rest().items():
+        note_spans(item, _RUN_MARKS, key, draft.warnings)
         if key != "feedback_stats":
             draft.attributes.setdefault(key, kept(opened(item)))
     return draft

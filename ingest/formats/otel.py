@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tracejury.ingest.bounded import most_spans, too_much_at_once
 from tracejury.ingest.conventions import translate
 from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.formats.spans import brief
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import json_text, parse_documents
 from tracejury.ingest.sniff import rejected
@@ -59,6 +60,15 @@ def take_documents(
                 bad += 1
                 yield rejected(source.file, error)
     return bad
+
+
+def take_listed(items: Sequence[Json], take: Callable[[Json], bool], intake: Intake) -> bool:
+    """Give each item of a list to `take`, which says whether it is one; of several, those that are none are named."""
+    taken = [take(item) for item in items]
+    for item, is_taken in zip(items, taken, strict=True):
+        if any(taken) and not is_taken:
+            intake.warnings.append(f"unreadable_span: {brief(item)} stands among the spans and is none")
+    return any(taken)
 
 
 def read_collected(

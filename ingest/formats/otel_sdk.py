@@ -11,7 +11,15 @@ from typing import cast
 from tracejury.ingest import times
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.long_lines import long_traces
-from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, take_documents, together, traces
+from tracejury.ingest.formats.otel import (
+    Intake,
+    kind_name,
+    parent_or_none,
+    take_documents,
+    take_listed,
+    together,
+    traces,
+)
 from tracejury.ingest.formats.spans import kept, kept_dict, status_of, time_of_field
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.sniff import FileSample
@@ -70,17 +78,24 @@ def read_long(source: Source) -> Iterator[Trace | Rejected]:
 
 def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans and log records of a document. Raises `IngestError` where it holds none."""
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, dict) and isinstance(item.get("context"), dict):
-            _take_span(item, cast("dict[str, Json]", item["context"]), intake)
-        elif isinstance(item, dict) and "body" in item and "trace_id" in item:
-            _take_log(item, intake)
-        else:
-            raise IngestError(
-                f"neither a span nor a log record of the SDK: {json_text(item)[:80]}",
-                place=place,
-                remedy="a span has a context with trace_id and span_id",
-            )
+    items = value if isinstance(value, list) else [value]
+    if not take_listed(items, lambda item: _take_item(item, intake), intake):
+        raise IngestError(
+            f"neither a span nor a log record of the SDK: {json_text(items[0] if items else value)[:80]}",
+            place=place,
+            remedy="a span has a context with trace_id and span_id",
+        )
+
+
+def _take_item(item: Json, intake: Intake) -> bool:
+    """Add a span or a log record; whether it is one of them."""
+    if isinstance(item, dict) and isinstance(item.get("context"), dict):
+        _take_span(item, cast("dict[str, Json]", item["context"]), intake)
+    elif isinstance(item, dict) and "body" in item and "trace_id" in item:
+        _take_log(item, intake)
+    else:
+        return False
+    return True
 
 
 def _take_span(value: dict[str, Json], context: dict[str, Json], intake: Intake) -> None:

@@ -17,9 +17,9 @@ from tracejury.ingest import times
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.fields import pairs
 from tracejury.ingest.formats.long_lines import long_traces
-from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_listed
 from tracejury.ingest.formats.rows import columns_of, read_rows
-from tracejury.ingest.formats.spans import brief, kept, status_of
+from tracejury.ingest.formats.spans import brief, kept, note_spans, status_of
 from tracejury.ingest.parse import inner_json, json_text, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
@@ -31,6 +31,10 @@ _MARKS = frozenset({"resourceSpans", "resource_spans", "resourceLogs", "resource
 _OTHER_SIGNALS = frozenset({"resourceMetrics", "resource_metrics", "resourceProfiles", "resource_profiles"})
 """Requests of a collector's file that hold neither spans nor log records, which is no fault of theirs."""
 _FLAT_MARKS = ({"traceId", "spanId"}, {"trace_id", "span_id"}, {"body", "severityNumber"})
+_SPAN_MARKS = frozenset({
+    "spanId", "parentSpanId", "startTimeUnixNano", "endTimeUnixNano",
+    "span_id", "parent_span_id", "start_time_unix_nano", "end_time_unix_nano",
+})  # fmt: skip
 _FLAT_TIMES = frozenset({
     "startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano", "start_time_unix_nano", "time_unix_nano",
     "observed_time_unix_nano",
@@ -141,7 +145,7 @@ def take_item(item: Json, intake: Intake) -> bool:
     """Add what a request, span, log record, list or wrapper of them holds; whether it is one of them."""
     item = _unquoted(item)
     if isinstance(item, list):
-        return _take_listed(item, intake)
+        return take_listed(item, lambda one: take_item(one, intake), intake) or not item
     if not isinstance(item, dict):
         return False
     if not (_MARKS | _OTHER_SIGNALS | {"batches"}).isdisjoint(item):
@@ -160,15 +164,6 @@ def _take_request(request: dict[str, Json], intake: Intake) -> None:
             _take_resource(group, intake, ("scopeSpans", "instrumentationLibrarySpans"), "spans")
     for group in _objects(_get(request, "resourceLogs"), intake, "resourceLogs"):
         _take_resource(group, intake, ("scopeLogs",), "logRecords")
-
-
-def _take_listed(items: list[Json], intake: Intake) -> bool:
-    """As `take_item` for each; an item that is none of them is named where others are."""
-    taken = [take_item(item, intake) for item in items]
-    for item, is_taken in zip(items, taken, strict=True):
-        if any(taken) and not is_taken:
-            intake.warnings.append(f"unreadable_span: {brief(item)} stands among the spans and is none")
-    return any(taken) or not items
 
 
 def _unquoted(item: Json) -> Json:
@@ -211,19 +206,30 @@ def _take_resource(group: dict[str, Json], intake: Intake, scopes: tuple[str, ..
     resource = _get(group, "resource")
     if isinstance(resource, dict):
         shared.update(_resource(resource))
-    shared.update(_others(group, {"resource", *scopes}, "otel.resource."))
+    rest = _others(group, {"resource", *scopes}, "otel.resource.")
+    _note_spans(rest, intake.warnings)
+    shared.update(rest)
     for name in scopes:
         for scope_group in _objects(_get(group, name), intake, name):
             own = dict(shared)
             scope = _get(scope_group, "scope") or _get(scope_group, "instrumentationLibrary")
             if isinstance(scope, dict) and (said := _scope(scope)):
                 own["otel.scope"] = cast("Json", said)
-            own.update(_others(scope_group, {"scope", "instrumentationLibrary", items, "spans"}, "otel.scope."))
+            rest = _others(scope_group, {"scope", "instrumentationLibrary", items, "spans"}, "otel.scope.")
+            _note_spans(rest, intake.warnings)
+            own.update(rest)
             for item in _objects(_get(scope_group, items), intake, items):
                 if items == "spans":
                     _take_span(item, own, intake)
                 else:
                     _take_log(item, own, intake)
+
+
+def _note_spans(rest: dict[str, Json], warnings: list[str]) -> None:
+    """Warn of spans that stand in fields which OTLP does not have there."""
+    for key, item in rest.items():
+        if isinstance(item, (dict, list, str)):
+            note_spans(item, _SPAN_MARKS, key, warnings)
 
 
 def _scope(scope: dict[str, Json]) -> dict[str, Json]:
@@ -262,6 +268,7 @@ def _otel(draft: SpanDraft, value: dict[str, Json]) -> None:
         if item not in _NOT_SET:
             draft.attributes[name] = kept(item)
     rest = _others(value, set(_SPAN_KEYS), "otel.")
+    _note_spans(rest, draft.warnings)
     draft.attributes.update(rest)
     for key, item in rest.items():
         if key.startswith("otel.dropped"):
@@ -357,7 +364,8 @@ def _key_values(value: Json, read: Callable[[Json], Json]) -> dict[str, Json]:
             held[f"otel.attribute.{number}"] = kept(item)
             continue
         key = cast("str", item["key"])
-        held[_free(key, held)] = read(item.get("value"))
+        is_whole = "value" in item or len(item) == 1
+        held[_free(key, held)] = read(item.get("value")) if is_whole else kept({**item})
     if value is not None and not isinstance(value, list):
         held["attributes"] = kept(value)
     return held

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import cast
 
 from tracejury.ingest import times
-from tracejury.ingest.parse import is_deep, json_text
+from tracejury.ingest.parse import inner_json, is_deep, json_text
 from tracejury.ingest.trace import Json, SpanDraft, Status
+from tracejury.ingest.words import counted
 
 _STATUS: dict[str, Status] = {
     "OK": "OK", "ERROR": "ERROR", "UNSET": "UNSET", "": "UNSET", "0": "UNSET", "1": "OK", "2": "ERROR",
@@ -35,6 +37,28 @@ def kept(value: Json) -> Json:
 def kept_dict(value: dict[str, Json]) -> dict[str, Json]:
     """As `kept`, for each value of an object."""
     return {key: item if isinstance(item, str) else kept(item) for key, item in value.items()}
+
+
+def note_spans(value: Json, marks: Set[str], key: str, warnings: list[str]) -> None:
+    """Warn where a value that is no place of spans holds objects with two of these keys: they are not read as spans."""
+    count = _count(value, marks)
+    if count:
+        warnings.append(f"unread_spans: {key!r} holds {counted(count, 'span')} where none belongs; not read as spans")
+
+
+def _count(value: Json, marks: Set[str]) -> int:
+    """The objects with two of these keys within a value, in JSON texts too."""
+    count, stack = 0, [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str) and node[:1] in ("{", "["):
+            node = inner_json(node)
+        if isinstance(node, dict):
+            count += len(marks & node.keys()) > 1
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+    return count
 
 
 def time_of_field(draft: SpanDraft, values: dict[str, Json], key: str, *, prefix: str = "") -> int | None:

@@ -12,13 +12,12 @@ from typing import NamedTuple, cast
 
 from tracejury.ingest import times
 from tracejury.ingest.conventions import translate
-from tracejury.ingest.formats.spans import brief, kept, kept_dict, status_of
+from tracejury.ingest.formats.spans import brief, kept, kept_dict, note_spans, status_of
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import Document, parse_document, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.ingest.words import counted
 
 NAME = "trail"
 
@@ -28,6 +27,7 @@ _SPAN_KEYS = frozenset({
     "status_message", "events", "links", "logs", "child_spans",
 })  # fmt: skip
 _MARKS = frozenset({"span_attributes", "child_spans", "span_name"})
+_SPAN_MARKS = _MARKS | {"span_id"}
 
 
 class _Node(NamedTuple):
@@ -171,6 +171,7 @@ def _drafts(spans: list[Json]) -> _Drafts:
         elif below is not None:
             draft.attributes["child_spans"] = kept(below)
             draft.warnings.append(f"retyped: child_spans is {type(below).__name__}, not a list; kept as an attribute")
+            note_spans(below, _SPAN_MARKS, "child_spans", draft.warnings)
     return drafts, logs, warnings
 
 
@@ -203,18 +204,9 @@ def _draft(
     if len(value) > len(_SPAN_KEYS) or value.keys() - _SPAN_KEYS:
         for key in value.keys() - _SPAN_KEYS:
             draft.attributes.setdefault(key if key not in draft.attributes else f"span.{key}", kept(value[key]))
-            _note_spans(draft, key, value[key])
+            note_spans(value[key], _SPAN_MARKS, key, draft.warnings)
     trace_id = value.get("trace_id")
     return draft, trace_id if isinstance(trace_id, str) and trace_id else None
-
-
-def _note_spans(draft: SpanDraft, key: str, value: Json) -> None:
-    """Warn of spans under a key that TRAIL does not have (a damaged `child_spans`): they are kept, not as spans."""
-    count = sum(map(_is_span, value)) if isinstance(value, list) else int(_is_span(value))
-    if count:
-        draft.warnings.append(
-            f"unread_spans: {key!r} holds {counted(count, 'span')} where none belongs; kept as an attribute"
-        )
 
 
 def _retyped(draft: SpanDraft, key: str, value: Json) -> None:

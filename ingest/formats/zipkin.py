@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import cast
 
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_documents
+from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_documents, take_listed
 from tracejury.ingest.formats.spans import brief, kept, kept_dict, status_of
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.sniff import FileSample
@@ -40,13 +40,24 @@ def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
 
 def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans of a document. Raises `IngestError` where it holds none."""
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, list):
-            take(item, intake, place)
-        elif isinstance(item, dict) and "traceId" in item and "id" in item:
-            intake.spans.append(_span(Fields(item)))
-        else:
-            raise IngestError(f"{brief(item)} is no span of Zipkin", place=place, remedy="export the spans again")
+    items = value if isinstance(value, list) else [value]
+    if not _take_items(items, intake):
+        told = f"{brief(items[0] if items else value)} is no span of Zipkin"
+        raise IngestError(told, place=place, remedy="export the spans again")
+
+
+def _take_items(items: Sequence[Json], intake: Intake) -> bool:
+    return take_listed(items, lambda item: _take_item(item, intake), intake)
+
+
+def _take_item(item: Json, intake: Intake) -> bool:
+    """Add a span, or the spans of a trace; whether it is one of them."""
+    if isinstance(item, list):
+        return _take_items(item, intake)
+    if not isinstance(item, dict) or not {"traceId", "id"} <= item.keys():
+        return False
+    intake.spans.append(_span(Fields(item)))
+    return True
 
 
 def _span(fields: Fields) -> tuple[str, SpanDraft]:
