@@ -781,7 +781,13 @@ def match_score(file: Path, home: Path | None, as_json: bool) -> None:
     metavar="A B",
     help="Two sides: a judge model, or version=HASH, person=NAME, judge_model=NAME,repeat=N.",
 )
-@click.option("--data", multiple=True, metavar="FORMAT", help="Only traces of this format: trail, gaia2 ...")
+@click.option(
+    "--trace-format",
+    "trace_formats",
+    multiple=True,
+    metavar="FORMAT",
+    help="Only traces of this format: trail, gaia2 ...",
+)
 @click.option("--guideline", default=None, help="Only traces that were labelled under this guideline version.")
 @click.option("--revealed", is_flag=True, help="Include labels that were stored after the reveal.")
 @click.option(

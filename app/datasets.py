@@ -144,12 +144,14 @@ DATASETS: Final[tuple[Dataset, ...]] = (
     Dataset(
         "traces",
         "Traces",
-        "A trace with its summary; only the filters Split and Data apply.",
+        "A trace with its summary; only the filters Split and Trace formats apply.",
         lambda filters: _traces(filters),
     ),
 )
 STORED: Final[tuple[Dataset, ...]] = tuple(
-    Dataset(name, name.capitalize(), f"{about} Only the filters Split and Data apply.", partial(stored_rows, name))
+    Dataset(
+        name, name.capitalize(), f"{about} Only the filters Split and Trace formats apply.", partial(stored_rows, name)
+    )
     for name, (about, _) in rows.STORED.items()
 )
 """Whole tables of the workspace: for scripts, not part of a report."""
@@ -265,7 +267,11 @@ def _traces(filters: Filters) -> pd.DataFrame:
 def _trace_ids(filters: Filters) -> set[str]:
     """The traces of the split and of the chosen formats."""
     held = listings.traces()
-    ids = set(held["trace_id"] if not filters.formats else held.loc[held["format"].isin(filters.formats), "trace_id"])
+    ids = set(
+        held["trace_id"]
+        if not filters.trace_formats
+        else held.loc[held["format"].isin(filters.trace_formats), "trace_id"]
+    )
     return ids if filters.split is None else ids & set(filters.split.by_trace)
 
 
@@ -279,7 +285,7 @@ def _of_people(filters: Filters, table: SqlTable) -> list[ColumnElement[bool]]:
 
 def _kept(rows: list[dict[str, object]], filters: Filters) -> list[dict[str, object]]:
     """The rows of the traces that the filters keep; with a guideline those of reviews made under it."""
-    if filters.split is not None or filters.formats:
+    if filters.split is not None or filters.trace_formats:
         ids = _trace_ids(filters)
         rows = [row for row in rows if row["trace_id"] in ids]
     if filters.guideline is None:

@@ -40,8 +40,8 @@ from tracejury.judging.reports.export import (
 from tracejury.judging.reports.filter_options import checked
 from tracejury.judging.reports.filters import Filters, read_split
 from tracejury.judging.reports.frames import load_frames
+from tracejury.judging.store import NoWorkspaceError, open_workspace
 from tracejury.judging.store import Workspace as Store
-from tracejury.judging.store import open_workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,12 +50,16 @@ T = TypeVar("T")
 CHECKS = "checks"
 
 
-def open(home: str | Path | None = None) -> Workspace:
-    """Open the workspace at `home`, made where there is none.
+def open(home: str | Path | None = None, *, create: bool = False) -> Workspace:
+    """Open the workspace at `home`; with `create` one is made where there is none.
 
-    `home` defaults to TRACEJURY_HOME, then to `./.tracejury`. Raises `WorkspaceError`.
+    `home` defaults to TRACEJURY_HOME, then to `./.tracejury`. Raises `WorkspaceError`, also for a folder without a
+    workspace: a mistyped path makes no empty one.
     """
-    return Workspace(open_workspace(None if home is None else Path(home).expanduser()))
+    try:
+        return Workspace(open_workspace(None if home is None else Path(home).expanduser(), create=create))
+    except NoWorkspaceError as error:
+        raise NoWorkspaceError(f"{error}. Try: correct the path, or create=True to make one") from error
 
 
 def read(*paths: str | Path, format: str | None = None, merge: bool = False) -> Traces:
@@ -216,13 +220,17 @@ class Workspace:
             raise ValueError(f"no table is called {name!r}; there are {', '.join(known)}")
         return report_tables(self.inputs(**filters), [name])[name]
 
-    def report(self, out: str | Path, *, formats: Sequence[str] = ("csv",), **filters: Any) -> list[Path]:
-        """Write every table that can be made into the folder `out`, with manifest.json; returns the files."""
+    def report(self, out: str | Path, *, format: str | Sequence[str] = "csv", **filters: Any) -> list[Path]:
+        """Write every table that can be made into the folder `out`, with manifest.json; returns the files.
+
+        `format`: csv, json, md, tex, parquet, or several of these.
+        """
         folder, inputs = Path(out).expanduser(), self.inputs(**filters)
         with read_transaction(self.store.engine) as connection:
             chosen = checked(connection, filters_of(filters))
             manifest = manifest_of(facts_of(load_frames(connection, chosen)), chosen, inputs)
-        written = write_report(folder, report_tables(inputs), formats=list(formats), made_from=manifest)
+        forms = format.split(",") if isinstance(format, str) else list(format)
+        written = write_report(folder, report_tables(inputs), formats=forms, made_from=manifest)
         write_manifest(folder, manifest, written)
         return [folder / one.file for one in written]
 

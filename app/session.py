@@ -30,7 +30,7 @@ FILTERS = (
     "phase",
     "versions",
     "repeat",
-    "data",
+    "trace_formats",
     "guideline",
     "tolerance",
     "traces",

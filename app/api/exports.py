@@ -31,7 +31,7 @@ from tracejury.judging.store import Workspace
 PURPOSE = "export"
 """Of tokens for one data set; made only for those who may see judges' answers."""
 STATS = "stats"
-SEVERAL = ("judge_models", "versions", "data")
+SEVERAL = ("judge_models", "versions", "trace_formats")
 KNOWN = tuple(sorted({*FILTERS, "format", "table", "token"}))
 """What an address may ask: a word misspelt would else let every row through."""
 
@@ -51,8 +51,8 @@ def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 def filters_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -> Filters:
     """The filters of an address, in the words of the pages or of the command line.
 
-    `several` holds the filters that may be given more than once, or with commas: judge_models, versions, data. Raises
-    `NotServedError`, and `UnknownFilterError` for one that names nothing of the workspace.
+    `several` holds the filters that may be given more than once, or with commas: judge_models, versions, trace_formats.
+    Raises `NotServedError`, and `UnknownFilterError` for one that names nothing of the workspace.
     """
     named(asked, KNOWN, "filter")
     offered = options.options()
@@ -68,7 +68,7 @@ def filters_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -
             blind_only=bool(_one(asked, "phase", {**BLIND}, "blind")),
             versions=_parts(several.get("versions", ()), offered.versions),
             repeat=_repeat(asked.get("repeat"), offered.repeats),
-            formats=_parts(several.get("data", ()), offered.formats),
+            trace_formats=_parts(several.get("trace_formats", ()), offered.trace_formats),
             guideline=None if guideline in {None, "", ANY_GUIDELINE} else guideline,
             tolerance=cast(
                 "Tolerance", _one(asked, "tolerance", {**TOLERANCES, **{t: t for t in get_args(Tolerance)}}, "exact")

@@ -82,7 +82,7 @@ def fetch(home: Path | None, *, capabilities: Sequence[str], split: str, limit: 
     try:
         wanted = check_capabilities(capabilities) or CAPABILITIES
         check_split(split)
-        folder = opened(home).home / "gaia2" / "scenarios"
+        folder = opened(home, create=True).home / "gaia2" / "scenarios"
         left = limit
         for name in wanted:
             with tempfile.TemporaryDirectory(prefix="tracejury-") as place:
@@ -113,12 +113,12 @@ def run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **options
 def _run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **options: Any) -> int:
     from tracejury.judging.gaia2.answers import Spending
     from tracejury.judging.gaia2.benchmark import Benchmark, Done, plan
+    from tracejury.judging.store.workspace import home_folder
 
     settings = _settings(options)
     chosen = read_scenarios(scenarios, capabilities=options["capability"], limit=options["limit"])
-    workspace = opened(home)
     again = tuple(name.strip() for name in options["again"].split(",") if name.strip())
-    cells = plan(workspace.home, chosen, settings, repeats=options["repeats"], again=again)
+    cells = plan(home_folder(home), chosen, settings, repeats=options["repeats"], again=again)
     total = len(chosen) * options["repeats"]
     say(
         f"{counted(len(chosen), 'scenario')}, {counted(total, 'run')}, {len(cells)} to make; settings {settings.hash}; "
@@ -129,7 +129,7 @@ def _run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **option
     if not cells:
         click.echo(json.dumps({"runs": [], "left": 0}) if as_json else "nothing to do: every run is made")
         return 0
-    models = _models(options, settings)
+    workspace, models = opened(home, create=True), _models(options, settings)
     shown: list[Done] = []
 
     def show(done: Done) -> None:

@@ -103,7 +103,7 @@ def sample(
     from tracejury.ingest.corpus.partition import Reading
     from tracejury.judging.corpus import sampling
 
-    workspace = opened(home)
+    workspace = opened(home, create=True)
     with _named_errors():
         reading = Reading(maps=tuple(map(load_map, maps)))
         try:

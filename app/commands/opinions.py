@@ -63,7 +63,7 @@ def import_labels(
     is_reviewed: bool = False,
 ) -> int:
     """Exit code 0, or 1 when something was rejected."""
-    workspace = opened(home)
+    workspace = opened(home, create=True)
     options = _import_options(form, columns, scales, annotator, is_reviewed)
     imported = (
         Imported(labels=_trail_labels(files, options.annotator))

@@ -12,16 +12,22 @@ import orjson
 
 from tracejury.ingest.trace import Rejected
 from tracejury.ingest.words import counted as counted
-from tracejury.judging.store import Workspace, WorkspaceError, open_workspace
+from tracejury.judging.store import NoWorkspaceError, Workspace, WorkspaceError, open_workspace
 
 STOPPED_BY_LIMIT = 3
 """Exit code of what a limit of one's own stopped: start again with another, and it goes on."""
 
 
-def opened(home: Path | None) -> Workspace:
-    """The workspace. Ends the command with a message when it cannot be opened."""
+def opened(home: Path | None, *, create: bool = False) -> Workspace:
+    """The workspace. Ends the command with a message when it cannot be opened, or, unless `create`, when there is
+    none: a mistyped path makes no empty workspace.
+    """
     try:
-        return open_workspace(home)
+        return open_workspace(home, create=create)
+    except NoWorkspaceError as error:
+        raise click.ClickException(
+            f"{error}. Try: another --home, or `tracejury ingest PATH`, which makes one"
+        ) from error
     except WorkspaceError as error:
         raise click.ClickException(str(error)) from error
 

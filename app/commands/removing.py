@@ -61,7 +61,7 @@ def restore(file: Path, home: Path | None, *, is_agreed: bool) -> None:
     aside = set_damaged_aside(home) if is_agreed else None
     if aside is not None:
         say(f"the damaged database is kept as {aside}")
-    workspace = opened(home)
+    workspace = opened(home, create=True)
     with read_transaction(workspace.engine) as connection:
         traces = connection.scalar(select(func.count()).select_from(schema.trace)) or 0
     if traces and not is_agreed:

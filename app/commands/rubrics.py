@@ -17,7 +17,7 @@ TRACE = "(the text of the trace)"
 
 def new(home: Path | None, key: str) -> int:
     try:
-        path = new_rubric(opened(home).home, key)
+        path = new_rubric(opened(home, create=True).home, key)
     except RubricError as error:
         raise click.ClickException(str(error)) from error
     click.echo(str(path))

@@ -40,7 +40,7 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
     """Run the app until it is stopped; prints its address once it answers. Returns its exit code."""
     if unknown := unknown_settings():
         say(f"nothing reads {', '.join(unknown)}. Try: tracejury doctor, which names the settings")
-    workspace = opened(home)
+    workspace = opened(home, create=True)
     _warn_of_no_administrator(workspace)
     workspace.engine.dispose()
     port = _free_port(host, port)

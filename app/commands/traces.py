@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequence[Path] = (), **options: Any) -> int:
     """Exit code 0, or 1 when something was rejected. `options` as `ingest.batch.ingest` takes them."""
-    return ingest_into(opened(home), paths, as_json=as_json, maps=maps, **options)
+    return ingest_into(opened(home, create=True), paths, as_json=as_json, maps=maps, **options)
 
 
 def ingest_into(

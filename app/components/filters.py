@@ -60,7 +60,9 @@ def _more(options: FilterOptions) -> Filters:
     chosen = _several("Judge versions", "versions", list(options.versions), LATEST, _VERSIONS_HELP, WIDE)
     run = _select("Repeat", "repeat", [f"repeat {number}" for number in options.repeats or (0,)], _REPEAT_HELP, WIDE)
     traces = _select("Traces", "traces", list(TRACES), _TRACES_HELP, WIDE)
-    formats = _several("Data", "data", list(options.formats), "every format", _DATA_HELP, WIDE)
+    formats = _several(
+        "Trace formats", "trace_formats", list(options.trace_formats), "every format", _TRACE_FORMATS_HELP, WIDE
+    )
     guideline = _select("Guideline", "guideline", [ANY_GUIDELINE, *options.guidelines], _GUIDELINE_HELP, WIDE)
     tolerance = _select("Localized", "tolerance", list(TOLERANCES), _TOLERANCE_HELP, WIDE)
     return Filters(
@@ -68,7 +70,7 @@ def _more(options: FilterOptions) -> Filters:
         blind_only=BLIND[phase],
         versions=tuple(options.versions[name] for name in chosen),
         repeat=int(run.removeprefix("repeat ")),
-        formats=formats,
+        trace_formats=formats,
         guideline=None if guideline == ANY_GUIDELINE else guideline,
         tolerance=TOLERANCES[tolerance],
         same_traces=TRACES[traces],
@@ -104,7 +106,7 @@ _TRACES_HELP = (
     "scores on those that all judges of the dimension scored; then every judge did the same work. Each judge's own: on "
     "all that it answered. Corpus rates always use all answers; A against B uses the traces of these two."
 )
-_DATA_HELP = "Source format of the traces."
+_TRACE_FORMATS_HELP = "Source format of the traces."
 _GUIDELINE_HELP = "Only traces whose newest review was submitted under this version of the guideline."
 _TOLERANCE_HELP = (
     "What a caught error's finding must cite to count as localized. Exact span: a span of the error. Parent or same "

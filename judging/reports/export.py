@@ -252,7 +252,7 @@ TOLD = (
     "matches",
     "blind_only",
     "repeat",
-    "formats",
+    "trace_formats",
     "guideline",
     "tolerance",
     "slices",

@@ -25,7 +25,7 @@ def read_options(connection: Connection) -> FilterOptions:
         dimensions=tuple(dict.fromkeys(one.rubric for one in versions)),
         versions={one.name: one.judge_version for one in versions},
         repeats=tuple(repeats(connection)),
-        formats=tuple(sorted(connection.scalars(select(schema.trace.c.format).distinct()))),
+        trace_formats=tuple(sorted(connection.scalars(select(schema.trace.c.format).distinct()))),
         guidelines=tuple(guidelines_read(connection)),
     )
 

@@ -50,7 +50,7 @@ class Filters:
     annotator.
     `matches` says whether proposals count until a person decides, or only confirmed pairs. `versions` are judge
     versions to set beside each other (prompt against prompt), by their hash; their judge models are named by it.
-    `repeat` is the one that is compared with people. `formats` are the formats of the traces that count (`trail`,
+    `repeat` is the one that is compared with people. `trace_formats` are the formats of the traces that count (`trail`,
     `gaia2` ...); `guideline` keeps the traces whose newest review was made under that version.
     `tolerance` says how near to a labelled span a finding must cite to localize the error (`TOLERANCE_WORDS`).
     `slices` names what the tables of slices go by (`SLICED_BY`: agent, length ...).
@@ -68,7 +68,7 @@ class Filters:
     missing: Missing = "drop"
     blind_only: bool = True
     repeat: int = 0
-    formats: tuple[str, ...] = ()
+    trace_formats: tuple[str, ...] = ()
     guideline: str | None = None
     tolerance: Tolerance = "exact"
     slices: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Filters:
             "blind labels only" if self.blind_only else "blind and revealed labels",
             *([f"judge versions: {', '.join(heads)}"] if heads else []),
             *([f"repeat {self.repeat}"] if self.repeat else []),
-            *([f"data: {', '.join(self.formats)}"] if self.formats else []),
+            *([f"trace formats: {', '.join(self.trace_formats)}"] if self.trace_formats else []),
             *([f"guideline version {self.guideline}"] if self.guideline is not None else []),
             *([f"localized: {TOLERANCE_WORDS[self.tolerance]}"] if self.tolerance != "exact" else []),
             *([] if self.same_traces else ["each judge on its own traces"]),
@@ -132,7 +132,7 @@ class FilterOptions:
     splits: Mapping[str, Split] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     repeats: tuple[int, ...] = ()
-    formats: tuple[str, ...] = ()
+    trace_formats: tuple[str, ...] = ()
     guidelines: tuple[str, ...] = ()
 
     def checked(self, filters: Filters) -> Filters:
@@ -141,7 +141,7 @@ class FilterOptions:
         named(reference, (*self.reviewers, *REFERENCE_KINDS), "reference", also=self.annotators)
         named(filters.judge_models, self.judge_models, "judge model")
         named(filters.dimensions, (*DIMENSIONS, *self.dimensions), "dimension")
-        named(filters.formats, self.formats, "format of traces")
+        named(filters.trace_formats, self.trace_formats, "format of traces")
         named([] if filters.guideline is None else [filters.guideline], self.guidelines, "guideline version")
         named([str(filters.repeat)], [str(number) for number in self.repeats], "repeat", also={"0"})
         named([filters.matches], get_args(Matches), "kind of matches")

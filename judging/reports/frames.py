@@ -392,7 +392,7 @@ def submitted(
 def chosen_traces(connection: Connection, filters: Filters) -> set[str]:
     """The traces of the workspace that may count: of the formats and the split."""
     trace = schema.trace.c
-    conditions = [trace.format.in_(filters.formats)] if filters.formats else []
+    conditions = [trace.format.in_(filters.trace_formats)] if filters.trace_formats else []
     every = set(connection.scalars(select(trace.trace_id).where(*conditions)))
     return every if filters.split is None else every & set(filters.split.by_trace)
 
@@ -413,9 +413,9 @@ def _done(columns: Columns, filters: Filters) -> pd.DataFrame:
 def _may_count(trace_ids: pd.Series, columns: Columns, filters: Filters) -> pd.Series:
     """Whether the trace is of a chosen format and of the split."""
     in_split = _in_split(trace_ids, filters)
-    if not filters.formats:
+    if not filters.trace_formats:
         return in_split
-    return in_split & among(trace_ids, {t for t, form in columns.present.items() if form in filters.formats})
+    return in_split & among(trace_ids, {t for t, form in columns.present.items() if form in filters.trace_formats})
 
 
 def _labelled(columns: Columns, filters: Filters, reference: str | None, reviewed: Set[str]) -> pd.DataFrame:

@@ -27,6 +27,10 @@ class WorkspaceError(Exception):
     """A workspace that cannot be opened; the message says which and what to do."""
 
 
+class NoWorkspaceError(WorkspaceError):
+    """A folder without a workspace; whoever asked says how one is made."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
     """Where everything is kept. `home` also holds the user's own rubrics."""
@@ -50,13 +54,15 @@ class Workspace:
         return known
 
 
-def open_workspace(home: Path | str | None = None) -> Workspace:
-    """Open (and make or migrate, where needed) the workspace at `home`.
+def open_workspace(home: Path | str | None = None, *, create: bool = True) -> Workspace:
+    """Open (and migrate, where needed) the workspace at `home`; where there is none it is made if `create`.
 
     `home` defaults to TRACEJURY_HOME, then to `./.tracejury`; the database to TRACEJURY_DATABASE, then to
-    `home/tracejury.db`. Raises `WorkspaceError`.
+    `home/tracejury.db`. Raises `WorkspaceError`, `NoWorkspaceError` among them.
     """
-    folder = home_folder(home)
+    folder, file = home_folder(home), database_file(home)
+    if not create and file is not None and not file.exists():
+        raise NoWorkspaceError(f"there is no workspace at {folder}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

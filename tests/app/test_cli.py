@@ -267,7 +267,7 @@ class TestOpinions:
             (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
             (("--reference", "ada"), "--reference is for a workspace"),
             (("--reference", "majority"), "--reference is for a workspace"),
-            (("--data", "trail"), "--data is for a workspace"),
+            (("--trace-format", "trail"), "--trace-format is for a workspace"),
             (("--guideline", "2"), "--guideline is for a workspace"),
             (("--revealed",), "--revealed is for a workspace"),
             (("--tolerance", "exact"), "--tolerance is for a workspace"),

@@ -199,7 +199,7 @@ def test_a_lone_surrogate_does_not_stop_an_export() -> None:
         ("pairs", {"judge_models": "checks,nobody"}, 422, "careful-judge; checks"),
         ("pairs", {"judge": "checks"}, 422, "judge_models; matches"),
         ("pairs", {"reference": "nobody"}, 422, "ada; ben"),
-        ("pairs", {"data": "trial"}, 422, "trail"),
+        ("pairs", {"trace_formats": "trial"}, 422, "trail"),
         ("pairs", {"repeat": "99"}, 422, "use one of: 0"),
         ("pairs", {"versions": "ffff"}, 422, "use one of"),
         ("labels", {"guideline": "9"}, 422, "tracejury-guide-1"),

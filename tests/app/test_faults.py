@@ -138,7 +138,7 @@ def bad_pages(home: Path) -> Iterator[None]:
 
 @contextmanager
 def deep_recursion(_home: Path) -> Iterator[None]:
-    def fail(_home: object) -> None:
+    def fail(_home: object, *, create: bool) -> None:
         raise RecursionError("maximum recursion depth exceeded")
 
     with pytest.MonkeyPatch.context() as patch:
@@ -215,6 +215,23 @@ def test_a_backup_is_put_back_over_a_database_that_cannot_be_opened(home: Path) 
     assert outcome.exit_code == 0, outcome.output
     assert list((home / "backups").glob("*-damaged.db"))
     assert run("verify", home).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "words", ["traces", "judge --dry-run", "match", "report --out {out}", "labels export --out {out}"]
+)
+def test_a_mistyped_home_is_refused_and_no_workspace_is_made(words: str, tmp_path: Path) -> None:
+    home = tmp_path / "typo"
+    outcome = CliRunner().invoke(main, [*words.format(out=tmp_path / "out").split(), "--home", str(home)])
+    assert (outcome.exit_code, list(tmp_path.iterdir())) == (1, [])
+    assert f"there is no workspace at {home}. Try: another --home, or `tracejury ingest PATH`" in outcome.output
+
+
+def test_a_dry_run_of_gaia2_writes_nothing(tmp_path: Path) -> None:
+    words = ["gaia2", "run", "samples", "--oracle", "--dry-run", "--home", str(tmp_path / "home")]
+    outcome = CliRunner().invoke(main, words)
+    assert outcome.exit_code == 0, outcome.output
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["a?b", "a%20b", "a%b", "a#b", "ä ö", "a&mode=ro", "file:x", "a;b", "a@b"])

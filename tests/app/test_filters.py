@@ -81,7 +81,7 @@ UNKNOWN = (
     (Filters(reference="nobody"), r"no reference is called 'nobody'. Try: ada; ben; single; majority; adjudicated"),
     (Filters(judge_models=("nobody",)), r"no judge model is called 'nobody'. Try: careful-judge; checks; "),
     (Filters(dimensions=("XX",)), r"no dimension is called 'XX'. Try: LC; "),
-    (Filters(formats=("bogus",)), r"no format of traces is called 'bogus'. Try: trail"),
+    (Filters(trace_formats=("bogus",)), r"no format of traces is called 'bogus'. Try: trail"),
     (Filters(guideline="bogus"), r"no guideline version is called 'bogus'. Try: tracejury-guide-1"),
     (Filters(repeat=9), r"no repeat is called '9'. Try: 0; 1; 2"),
     (Filters(versions=("ffff",)), r"no judge version begins with 'ffff'. Try: \w{12} \(\w+ · "),
@@ -97,14 +97,14 @@ def test_a_filter_that_names_nothing_says_what_there_is(shown: Workspace, filter
 def test_filters_of_what_is_there_are_taken_as_they_are(shown: Workspace) -> None:
     offered = options.options()
     version = next(iter(offered.versions.values()))
-    filters = Filters(reference="majority", judge_models=("checks",), formats=("trail",), repeat=2)
+    filters = Filters(reference="majority", judge_models=("checks",), trace_formats=("trail",), repeat=2)
     assert offered.checked(filters) == filters
     assert offered.checked(Filters(versions=(version[:8],))).versions == (version,)
     assert FilterOptions().checked(Filters()) == Filters()
 
 
 def test_a_command_refuses_a_filter_that_names_nothing(shown: Workspace, tmp_path: Path) -> None:
-    for flags in (["--reference", "nobody"], ["--data", "bogus"], ["--guideline", "bogus"], ["--repeat", "9"]):
+    for flags in (["--reference", "nobody"], ["--trace-format", "bogus"], ["--guideline", "bogus"], ["--repeat", "9"]):
         done = CliRunner().invoke(
             main, ["report", "--home", str(shown.home), "--out", str(tmp_path / "out"), *flags], catch_exceptions=False
         )
@@ -123,10 +123,10 @@ def test_a_run_of_the_judge_can_be_chosen(full: Workspace) -> None:
 
 
 def test_data_of_another_format_enters_no_frame(full: Workspace) -> None:
-    assert options.options().formats == ("trail",)
-    assert estimate(Filters(formats=("trail",)), "error_pairs").equals(estimate(Filters(), "error_pairs"))
+    assert options.options().trace_formats == ("trail",)
+    assert estimate(Filters(trace_formats=("trail",)), "error_pairs").equals(estimate(Filters(), "error_pairs"))
     for name in ("error_pairs", "score_pairs", "ratings"):
-        assert estimate(Filters(formats=("gaia2",)), name).empty
+        assert estimate(Filters(trace_formats=("gaia2",)), name).empty
 
 
 def test_a_guideline_keeps_the_traces_whose_newest_review_was_made_under_it(full: Workspace) -> None:
@@ -150,9 +150,9 @@ def test_versions_are_offered_by_words_and_set_beside_each_other(full: Workspace
     pairs = estimate(Filters(versions=(version,)), "score_pairs")
     assert set(pairs["judge_model"]) == {f"{REPEATED} @{version[:6]}"}
     assert (
-        Filters(versions=(version,), repeat=1, formats=("trail",), guideline="2")
+        Filters(versions=(version,), repeat=1, trace_formats=("trail",), guideline="2")
         .label()
-        .endswith(f"judge versions: {version[:6]} · repeat 1 · data: trail · guideline version 2")
+        .endswith(f"judge versions: {version[:6]} · repeat 1 · trace formats: trail · guideline version 2")
     )
 
 

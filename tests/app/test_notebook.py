@@ -15,7 +15,7 @@ from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Message
 from tracejury.judging.records import Verdict
 from tracejury.judging.reports import rows
-from tracejury.judging.store import tables
+from tracejury.judging.store import WorkspaceError, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"
@@ -24,7 +24,7 @@ NOTEBOOK = ROOT / ".github" / "examples" / "agreement.ipynb"
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> tj.Workspace:
-    study = tj.open(tmp_path_factory.mktemp("study"))
+    study = tj.open(tmp_path_factory.mktemp("study"), create=True)
     study.ingest(SAMPLES / "trail")
     study.judge()
     command = ("labels", "import", ROOT / "data" / "labels" / "ada.json", "--home", study.store.home)
@@ -44,6 +44,12 @@ def test_every_table_has_rows_and_the_documented_types(opened: tj.Workspace, nam
     assert {column: str(kind) for column, kind in frame.dtypes.items()} == {
         column: str(pd.Series(dtype=kind).dtype) for column, kind in types.items()
     }
+
+
+def test_a_mistyped_path_makes_no_workspace(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match=r"no workspace at .*/typo\. Try: correct the path, or create=True"):
+        tj.open(tmp_path / "typo")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_message_has_every_field_of_the_trace_format() -> None:

@@ -135,8 +135,8 @@ class TestTheCommand:
         monkeypatch.setenv("TRACEJURY_HOME", str(tmp_path / "alone"))
         monkeypatch.delenv("TRACEJURY_SIGN_IN", raising=False)
         config.cache_clear()
-        made = self.run()
         alone = open_workspace(tmp_path / "alone")
+        made = self.run()
         assert checked_script(alone, made.stdout.strip(), use="export").user == config().user
         assert self.run("--revoke").exit_code == 0
         with pytest.raises(TokenError, match="revoked"):

@@ -230,5 +230,6 @@ def test_the_commands_sample_and_report_write_the_rates_and_what_they_rest_on(ur
     frame = pd.read_csv(out / "sampled_corpus_rates.csv", comment="#")
     assert frame.set_index("dimension").loc["LC", "rate"] == pytest.approx(0.35, abs=0.12)
     assert "120 of 120 sampled traces" in json.loads((out / "manifest.json").read_text("utf-8"))["corpus"]
+    open_workspace(tmp_path / "other")
     assert "needs a sample of a corpus" in run(main, [*words[:2], str(tmp_path / "other"), *words[3:]]).output
     assert "too few" in run(main, ["corpus", "sample", url, "--n", "1", "--by", "stratum", "--into", str(home)]).output

@@ -686,7 +686,8 @@ class TestMatches:
         with read_transaction(matched.engine) as connection:
             words = finding_decisions(connection)
             by_format = {
-                form: selected_decisions(connection, Filters(formats=(form,))) for form in ("otlp", "gaia2", "trail")
+                form: selected_decisions(connection, Filters(trace_formats=(form,)))
+                for form in ("otlp", "gaia2", "trail")
             }
         assert words[["finding_id", "reviewer", "verdict"]].to_numpy().tolist() == [
             [2, "ann", "duplicate"], [2, "bob", "duplicate"],
@@ -774,7 +775,7 @@ def test_people_are_compared_with_themselves_on_the_chosen_traces_alone(tmp_path
         every = load_frames(connection, Filters()).repeats
         dev = Split(name="s", parts=((team_trace(0), "dev"),))
         split = load_frames(connection, Filters(split=dev)).repeats
-        none = load_frames(connection, Filters(formats=("gaia2",))).repeats
+        none = load_frames(connection, Filters(trace_formats=("gaia2",))).repeats
     assert every[["first", "second"]].to_numpy().tolist() == [[1, 2], [1, 2]]
     assert split["unit"].tolist() == [team_trace(0)]
     assert none.empty
