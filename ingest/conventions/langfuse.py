@@ -24,6 +24,8 @@ _TOOL_NAMES = ("ai.toolCall.name", "gen_ai.tool.name")
 def _told_kind(draft: SpanDraft) -> SpanKind | None:
     if any(key in draft.attributes for key in _TOOL_NAMES):
         return "TOOL"
+    if "pydantic_ai.all_messages" in draft.attributes:
+        return "AGENT"
     if draft.attributes.get("ag2.span.type") == "agent":
         put(draft, "agent", "ag2.agent.name")
         return "AGENT"

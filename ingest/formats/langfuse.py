@@ -271,6 +271,7 @@ def _unwrapped(value: Json) -> Json:
 
 def _words(value: Json, role: str) -> str | None:
     """The text of a trace's input or output: the user's message, the last answer, or plain text; None of other JSON."""
+    value = opened(value)  # BeeAI writes a message as a Python literal
     if value is None or isinstance(value, str):
         return value
     held = value.get("messages") if isinstance(value, dict) and "messages" in value else value

@@ -281,6 +281,21 @@ def test_rows_of_a_table_keep_their_events_and_resource() -> None:
     assert trace.spans[0].attributes["otel.ServiceName"] == "harbour"
 
 
+def test_an_answer_that_langfuse_keeps_as_a_python_literal_is_its_words() -> None:
+    literal = repr({"role": "assistant", "text": "It's at 14:10.\nBe early."})
+    trace = read_lines({"trace": made.langfuse_trace(output=json.dumps(literal)), "observations": OBSERVATIONS()})
+    assert trace.final_answer == "It's at 14:10.\nBe early."
+
+
+def test_a_run_of_pydantic_ai_that_langfuse_keeps_as_a_span_is_an_agent() -> None:
+    run = {"id": "a1", "traceId": "t", "parentObservationId": None, "type": "SPAN", "name": "joker run",
+           "startTime": "2026-01-01T00:00:00Z", "metadata": {"attributes": {"pydantic_ai.all_messages": [
+               {"role": "user", "parts": [{"type": "text", "content": "Joke?"}]},
+               {"role": "assistant", "parts": [{"type": "text", "content": "No."}]}]}}}  # fmt: skip
+    trace = read_lines({"trace": {"id": "t", "projectId": "p"}, "observations": [run]})
+    assert [span.kind for span in trace.spans] == ["AGENT"]
+
+
 def test_two_downloads_of_langfuse_are_two_traces() -> None:
     first = {"trace": made.langfuse_trace(), "observations": made.langfuse_observations(as_text=1)}
     second = json.loads(json.dumps(first).replace(made.TRACE, "cd" * 16))
