@@ -34,6 +34,7 @@ from tracejury.ingest.formats import (
     atif,
     claude_code,
     codex,
+    conversation,
     gaia2,
     inspect_log,
     jaeger,
@@ -114,7 +115,7 @@ READERS: tuple[Format, ...] = cast(
     (
         trail, maseval, gaia2, inspect_log, langfuse, langsmith, mlflow, weave, trulens, phoenix, openai_agents,
         otlp, otel_sdk, jaeger, zipkin, otel_js, opik, claude_code, codex, atif,
-        openhands, swe_agent, span_table,
+        openhands, swe_agent, span_table, conversation,
     ),
 )  # fmt: skip
 """Every format, the more particular first."""

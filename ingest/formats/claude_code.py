@@ -27,6 +27,8 @@ NAME = "claude_code"
 MERGES = True
 
 _SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl$", re.IGNORECASE)
+_OF_GEMINI = re.compile(rb'"role"\s*:\s*"model"')
+"""How Qwen Code, whose sessions have the same frame, names the speaker of a message."""
 _NOT_SAID = ("<command-", "<local-command-", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
 """How records of the role user begin that no user wrote."""
 
@@ -37,6 +39,7 @@ def sniff(sample: FileSample) -> bool:
     """`sessionId` and `uuid` with `parentUuid` or `isSidechain`, or the summary line that begins a file."""
     keys = sample.keys
     own = {"sessionId", "uuid"} <= keys and not keys.isdisjoint({"parentUuid", "isSidechain"})
+    own = own and not ("parts" in keys and _OF_GEMINI.search(sample.data))
     return own or {"leafUuid", "summary", "type"} <= keys or {"session_id", "parent_tool_use_id"} <= keys
 
 

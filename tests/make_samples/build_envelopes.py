@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 
+from tests.ingest import conversation_files as chats
 from tests.ingest import envelope_files as made
 from tests.make_samples.paths import SAMPLES
 
@@ -21,6 +22,8 @@ FILES = {
     "weave/tide.jsonl": lambda: made.lines(made.weave_calls()),
     "claude_code/tide.jsonl": lambda: made.lines(made.claude_code()),
     "codex/tide.jsonl": lambda: made.lines(made.codex()),
+    "conversation/tide.json": lambda: made.dumped({"id": made.SESSION, "messages": chats.openai()}),
+    "conversation/tide.gemini.json": lambda: made.dumped(chats.gemini_cli()),
     "atif/tide.json": lambda: made.dumped(made.atif()),
     "openhands/tide.jsonl": lambda: made.lines([{"instance_id": "tide-1", "history": made.openhands()}]),
     "swe_agent/tide-2.traj": lambda: made.dumped(made.swe_agent()),

@@ -1,0 +1,309 @@
+"""What one record of a conversation says, in the forms of chat interfaces, agents' session files and benchmarks.
+
+Each form is one function from a record to the messages that it writes, tried after those of `message_json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from tracejury.ingest.conventions.message_json import read_turn
+from tracejury.ingest.conventions.parts import arguments_text, joined, result_text
+from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.fields import Fields, time_of_any
+from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.formats.trajectory import Usage
+from tracejury.ingest.times import integer
+from tracejury.ingest.trace import Json, Message, ToolCall
+
+Record = Mapping[str, Json]
+
+_ROLES = {
+    "user": "user", "human": "user", "assistant": "assistant", "model": "assistant", "ai": "assistant",
+    "agent": "assistant", "gpt": "assistant", "bot": "assistant", "gemini": "assistant", "system": "system",
+    "developer": "system", "tool": "tool", "function": "tool", "observation": "tool",
+}  # fmt: skip
+"""The speakers of a conversation by the words that tools use for them."""
+_TIMES = ("timestamp", "ts", "created", "createdat", "date", "time", "createtime")
+_DONE = frozenset({"output-available", "output-error", "completed", "error", "result"})
+
+
+class Turn(NamedTuple):
+    """The messages of a record, when it was made, by which model, for how many tokens."""
+
+    messages: list[Message]
+    time: int | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    is_delta: bool = False
+    """Whether the words go on with those of the record before."""
+
+
+def read_record(record: Record) -> Turn | None:
+    """What a record of a conversation says; None where it is no message."""
+    messages = next((read for form in _FORMS if (read := form(record)) is not None), None)
+    if messages is None:
+        return None
+    fields, inner = Fields(dict(record)), record.get("message", record.get("info", record.get("data")))
+    held = Fields(inner if isinstance(inner, dict) else {})
+    moment = next((time for one in (fields, held) if (time := _moment(one)) is not None), None)
+    model = next((text for one in (fields, held) if (text := one.text("model", "modelname", "modelid"))), None)
+    usage = next((used for one in (fields, held) if (used := _usage(one)) is not None), None)
+    return Turn(messages, moment, model, usage, record.get("delta") is True)
+
+
+def _moment(fields: Fields) -> int | None:
+    value = fields.take(*_TIMES)
+    return time_of_any(value.get("created") if isinstance(value, dict) else value)
+
+
+def _usage(fields: Fields) -> Usage | None:
+    counts = Fields(fields.nested("usage", "usagemetadata", "tokens", "tokenusage", "modelsusage"))
+    prompt = integer(counts.take("prompttokens", "inputtokens", "prompttokencount", "input"))
+    completion = integer(counts.take("completiontokens", "outputtokens", "candidatestokencount", "output"))
+    total = integer(counts.take("totaltokens", "totaltokencount", "total"))
+    reasoning = integer(counts.take("reasoningtokens", "thoughtstokencount", "thoughts", "reasoning"))
+    known = prompt is not None or completion is not None or total is not None
+    return Usage(prompt=prompt, completion=completion, total=total, reasoning=reasoning) if known else None
+
+
+def _call(name: Json, arguments: Json, call_id: Json) -> Message:
+    return Message("assistant", None, (ToolCall(as_text(name), arguments_text(arguments), as_text(call_id)),))
+
+
+def _result(call_id: Json, content: Json, name: Json = None) -> Message:
+    return Message("tool", result_text(content)[0], (), as_text(name), as_text(call_id))
+
+
+def _parts(record: Record) -> list[Message] | None:
+    """A role with parts, as chat interfaces and agents keep it: UI messages, OpenCode, Goose, Semantic Kernel."""
+    info = record.get("info")
+    holder = {**record, **info} if isinstance(info, dict) else record
+    role = holder.get("role", holder.get("Role"))
+    role = _ROLES.get(str(role.get("Label", role.get("label")) if isinstance(role, dict) else role).lower())
+    parts = next(
+        (held for key in ("parts", "content", "Items", "items") if isinstance(held := record.get(key), list)), None
+    )
+    if role is None or parts is None:
+        return None
+    messages: list[Message] = []
+    for part in parts:
+        read = _part(part, role) if isinstance(part, dict) else [Message(role, as_text(part))]
+        if read is None:
+            return None
+        messages += read
+    return _joined(messages)
+
+
+def _part(part: Record, role: str) -> list[Message] | None:
+    """The messages of one part; none of a mark of a step, None of a part that says something unknown."""
+    kind = str(part.get("type", part.get("kind", part.get("$type", ""))))
+    state, call, result = part.get("state"), part.get("toolCall"), part.get("toolResult")
+    match kind:
+        case "step-start" | "step-finish" | "snapshot" | "patch":
+            return []
+        case "text" | "TextContent" if isinstance(text := part.get("text", part.get("Text")), str):
+            return [Message(role, text)]
+        case "reasoning":
+            return [Message("assistant", None, reasoning=as_text(part.get("text")))]
+        case "toolRequest" if isinstance(call, dict):
+            value = call.get("value")
+            value = value if isinstance(value, dict) else call
+            return [_call(value.get("name"), value.get("arguments"), part.get("id"))]
+        case "toolResponse" if isinstance(result, dict):
+            value = result.get("value", result.get("error"))
+            return [_result(part.get("id"), value.get("content", value) if isinstance(value, dict) else value)]
+        case "FunctionCallContent":
+            return [_call(part.get("FunctionName"), part.get("Arguments"), part.get("Id"))]
+        case "FunctionResultContent":
+            return [_result(part.get("CallId"), part.get("Result"), part.get("FunctionName"))]
+        case "tool" if isinstance(state, dict):
+            return _called(part.get("tool"), state.get("input"), part.get("callID"), state, state.get("status"))
+    if kind.startswith(("tool-", "dynamic-tool")) and kind != "tool-call":
+        name = part.get("toolName", kind.removeprefix("tool-"))
+        return _called(name, part.get("input"), part.get("toolCallId"), part, state)
+    turn = read_turn({"role": role, "content": [dict(part)]})
+    return None if turn is None else [parsed.message for parsed in turn]
+
+
+def _called(name: Json, arguments: Json, call_id: Json, held: Record, state: Json) -> list[Message]:
+    """A call, and its result where it has ended."""
+    output = held.get("output", held.get("errorText", held.get("error", held.get("result"))))
+    is_done = output is not None and (state is None or state in _DONE)
+    return [_call(name, arguments, call_id), *([_result(call_id, output, name)] if is_done else [])]
+
+
+def _joined(messages: list[Message]) -> list[Message]:
+    """Neighbours of one speaker as one message; results of tools stay apart."""
+    out: list[Message] = []
+    for message in messages:
+        last = out[-1] if out else None
+        if last is None or last.role != message.role or message.role == "tool":
+            out.append(message)
+            continue
+        out[-1] = replace(
+            last, content=joined([last.content, message.content]), tool_calls=last.tool_calls + message.tool_calls,
+            reasoning=joined([last.reasoning, message.reasoning]),
+        )  # fmt: skip
+    return out
+
+
+def _known(record: Record) -> list[Message] | None:
+    """A message in the form of a provider or framework."""
+    if isinstance(record.get("role"), str) and record["role"] not in _ROLES:
+        return None
+    turn = read_turn(dict(record))
+    if turn is None:
+        return None
+    return [replace(one.message, role=_ROLES.get(str(one.message.role), one.message.role)) for one in turn]
+
+
+def _wrapped(record: Record) -> list[Message] | None:
+    """A record that holds its message: under `message` (Strands, Qwen Code, Cursor), `content` (ADK) or `msg`."""
+    for key in ("message", "content", "msg"):
+        inner = record.get(key)
+        if isinstance(inner, dict) and isinstance(inner.get("role"), str):
+            return _known(inner) or _parts(inner)
+    return None
+
+
+def _share_gpt(record: Record) -> list[Message] | None:
+    speaker, value = record.get("from"), record.get("value")
+    if not isinstance(speaker, str) or not isinstance(value, str):
+        return None
+    call = opened(value) if speaker == "function_call" else None
+    if isinstance(call, dict) and "name" in call:
+        return [_call(call.get("name"), call.get("arguments"), call.get("id"))]
+    role = _ROLES.get(speaker.lower())
+    return None if role is None else [Message(role, value)]
+
+
+def _sender(record: Record) -> list[Message] | None:
+    """Claude's export of chats: `sender` and `text`."""
+    role, text = _ROLES.get(str(record.get("sender")).lower()), record.get("text")
+    return [Message(role, text)] if role is not None and isinstance(text, str) else None
+
+
+def _letta(record: Record) -> list[Message] | None:
+    call = record.get("tool_call")
+    match record.get("message_type"):
+        case "user_message" | "system_message" | "assistant_message" as kind:
+            return [Message(_ROLES[str(kind).partition("_")[0]], result_text(record.get("content"))[0])]
+        case "reasoning_message":
+            return [Message("assistant", None, reasoning=as_text(record.get("reasoning")))]
+        case "tool_call_message" if isinstance(call, dict):
+            return [_call(call.get("name"), call.get("arguments"), call.get("tool_call_id"))]
+        case "tool_return_message":
+            return [_result(record.get("tool_call_id"), record.get("tool_return"), record.get("name"))]
+    return None
+
+
+def _gemini_cli(record: Record) -> list[Message] | None:
+    """A record of Gemini CLI's session file, or of its stream of JSON lines."""
+    kind, content = record.get("type"), record.get("content")
+    if kind in ("user", "gemini") and isinstance(content, (str, list)):
+        thoughts = [f"{one.get('subject')}: {one.get('description')}" for one in _objects(record.get("thoughts"))]
+        reasoning = joined(thoughts)
+        messages = [Message(_ROLES[str(kind)], result_text(content)[0] or None, reasoning=reasoning)]
+        for call in _objects(record.get("toolCalls")):
+            messages += _called(call.get("name"), call.get("args"), call.get("id"), {"output": _given(call)}, None)
+        return _joined(messages)
+    if kind == "tool_use" and "tool_name" in record:
+        return [_call(record.get("tool_name"), record.get("parameters"), record.get("tool_id"))]
+    if kind == "tool_result" and "tool_id" in record:
+        return [_result(record.get("tool_id"), record.get("output", record.get("error")))]
+    return None
+
+
+def _given(call: Record) -> Json:
+    """What a tool of Gemini CLI gave back, out of its `functionResponse`."""
+    for one in _objects(call.get("result")):
+        inner = one.get("functionResponse")
+        response = inner.get("response") if isinstance(inner, dict) else None
+        if isinstance(response, dict):
+            return response.get("output", response.get("error", response))
+    return call.get("result", call.get("resultDisplay"))
+
+
+def _copilot(record: Record) -> list[Message] | None:
+    """An event of Copilot CLI's session."""
+    data = record.get("data")
+    if not isinstance(data, dict):
+        return None
+    match record.get("type"):
+        case "user.message" | "system.message" as kind:
+            return [Message(_ROLES[str(kind).partition(".")[0]], as_text(data.get("content")))]
+        case "assistant.message":
+            calls = [_call(one.get("name"), one.get("arguments"), one.get("toolCallId"))
+                     for one in _objects(data.get("toolRequests"))]  # fmt: skip
+            return _joined([Message("assistant", as_text(data.get("content")) or None), *calls])
+        case "tool.execution_complete":
+            result = data.get("result", data.get("error"))
+            words = result.get("content", result.get("message", result)) if isinstance(result, dict) else result
+            return [_result(data.get("toolCallId"), words)]
+    return None
+
+
+def _cursor(record: Record) -> list[Message] | None:
+    """A call of a tool in the stream of Cursor's agent, when it begins and when it ends."""
+    holder = record.get("tool_call")
+    if record.get("type") != "tool_call" or not isinstance(holder, dict) or len(holder) != 1:
+        return None
+    ((name, call),) = holder.items()
+    if not isinstance(call, dict):
+        return None
+    if record.get("subtype") == "started":
+        return [_call(name.removesuffix("ToolCall"), call.get("args"), record.get("call_id"))]
+    result = call.get("result")
+    ended = result.get("success", result.get("error", result)) if isinstance(result, dict) else result
+    content = ended.get("content", ended) if isinstance(ended, dict) else ended
+    return [_result(record.get("call_id"), content, name.removesuffix("ToolCall"))]
+
+
+_PYDANTIC = {"system-prompt": "system", "user-prompt": "user", "text": "assistant", "instructions": "system"}
+
+
+def _pydantic(record: Record) -> list[Message] | None:
+    """A request or response as Pydantic AI writes all messages of a run."""
+    if record.get("kind") not in ("request", "response"):
+        return None
+    messages: list[Message] = []
+    for part in _objects(record.get("parts")):
+        match part.get("part_kind"):
+            case str(kind) if kind in _PYDANTIC:
+                messages.append(Message(_PYDANTIC[kind], result_text(part.get("content"))[0]))
+            case "thinking":
+                messages.append(Message("assistant", None, reasoning=as_text(part.get("content"))))
+            case "tool-call":
+                messages.append(_call(part.get("tool_name"), part.get("args"), part.get("tool_call_id")))
+            case "tool-return" | "retry-prompt":
+                messages.append(_result(part.get("tool_call_id"), part.get("content"), part.get("tool_name")))
+    return _joined(messages)
+
+
+def _smolagents(record: Record) -> list[Message] | None:
+    """A step of smolagents' memory: the task, or what the model wrote, called and got back."""
+    if isinstance(record.get("task"), str) and "step_number" not in record:
+        return [Message("user", as_text(record["task"]))]
+    if "step_number" not in record or not {"model_output", "observations"} <= record.keys():
+        return None
+    calls = [call for one in _objects(record.get("tool_calls")) if isinstance(call := one.get("function"), dict)]
+    ids = [one.get("id") for one in _objects(record.get("tool_calls"))]
+    said = [_call(one.get("name"), one.get("arguments"), own) for one, own in zip(calls, ids, strict=False)]
+    error = record.get("error")
+    fault = as_text(error.get("message") if isinstance(error, dict) else error)
+    told = joined([as_text(record.get("observations")) or None, fault])
+    answer = Message("assistant", as_text(record.get("model_output")))
+    return [*_joined([answer, *said]), *([_result(ids[0], told or record.get("action_output"))] if ids else [])]
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+_FORMS: tuple[Callable[[Record], list[Message] | None], ...] = (
+    _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli, _smolagents, _wrapped, _parts, _known, _sender,
+)  # fmt: skip
+"""Asked in this order, the more particular first."""

@@ -1,0 +1,225 @@
+"""The story of `envelope_files` as saved chats and sessions of agents, made here after their tools' own forms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.ingest.envelope_files import ANSWER, ARGUMENTS, GOAL, RESULT, SESSION, SYSTEM, dumped, lines
+from tests.ingest.vendor_files import messages
+
+Row = dict[str, Any]
+ID, NAME = "call_1", "tide"
+TEXT = json.dumps(ARGUMENTS)
+THOUGHT = "The table tells it."
+
+
+def openai() -> list[Row]:
+    asked, (answer,) = messages("")
+    return [{"role": "system", "content": SYSTEM}, *asked, answer]
+
+
+def text(words: str) -> Row:
+    return {"type": "text", "text": words}
+
+
+def said(role: str, *parts: Row, **more: object) -> Row:
+    return {"role": role, "content": [*parts], **more}
+
+
+def anthropic() -> list[Row]:
+    use = {"type": "tool_use", "id": ID, "name": NAME, "input": ARGUMENTS}
+    return [
+        said("user", text(f"<task>{GOAL}</task>"), text("<environment_details>/w</environment_details>"), ts=1.79e12),
+        said("assistant", use), said("user", {"type": "tool_result", "tool_use_id": ID, "content": [text(RESULT)]}),
+        said("assistant", text(ANSWER)),
+    ]  # fmt: skip
+
+
+def gemini(key: str) -> list[Row]:
+    """Contents of Gemini: bare, or as ADK's events and Qwen Code's records wrap them."""
+    contents = [
+        {"role": "user", "parts": [{"text": GOAL}]},
+        {"role": "model", "parts": [{"functionCall": {"id": ID, "name": NAME, "args": ARGUMENTS}}]},
+        {"role": "user", "parts": [{"functionResponse": {"id": ID, "name": NAME, "response": {"output": RESULT}}}]},
+        {"role": "model", "parts": [{"text": ANSWER}]},
+    ]
+    if key == "content":
+        return [{"content": one, "author": "pilot", "id": f"e{n}", "invocation_id": "i", "timestamp": 1.79e9 + n}
+                for n, one in enumerate(contents)]  # fmt: skip
+    return [
+        {"uuid": f"u{n}", "parentUuid": f"u{n - 1}", "sessionId": SESSION, "type": "x", "message": one,
+         "timestamp": f"2026-01-01T00:00:0{n}Z", "usageMetadata": {"promptTokenCount": 1}}
+        for n, one in enumerate(contents)
+    ]  # fmt: skip
+
+
+def gemini_cli() -> Row:
+    result = [{"functionResponse": {"id": ID, "name": NAME, "response": {"output": RESULT}}}]
+    call = {"id": ID, "name": NAME, "args": ARGUMENTS, "result": result, "status": "success"}
+    return {"sessionId": SESSION, "projectHash": "h", "messages": [
+        {"id": "1", "timestamp": "2026-01-01T00:00:00Z", "type": "user", "content": GOAL},
+        {"id": "2", "timestamp": "2026-01-01T00:00:03Z", "type": "gemini", "content": "", "toolCalls": [call],
+         "thoughts": [{"subject": "Plan", "description": THOUGHT}], "model": "m-1",
+         "tokens": {"input": 7, "output": 2}},
+        {"id": "3", "timestamp": "2026-01-01T00:00:05Z", "type": "gemini", "content": ANSWER},
+    ]}  # fmt: skip
+
+
+def gemini_stream() -> list[Row]:
+    return [
+        {"type": "init", "session_id": SESSION, "model": "m-1"}, {"type": "message", "role": "user", "content": GOAL},
+        {"type": "tool_use", "tool_name": NAME, "tool_id": ID, "parameters": ARGUMENTS},
+        {"type": "tool_result", "tool_id": ID, "status": "success", "output": RESULT},
+        {"type": "message", "role": "assistant", "content": ANSWER[:4], "delta": True},
+        {"type": "message", "role": "assistant", "content": ANSWER[4:], "delta": True},
+        {"type": "result", "status": "success", "stats": {"total_tokens": 9}},
+    ]  # fmt: skip
+
+
+def copilot() -> list[Row]:
+    request = {"toolCallId": ID, "name": NAME, "arguments": ARGUMENTS}
+    return [
+        {"type": "session.start", "data": {"sessionId": SESSION, "producer": "copilot-agent"}, "id": "1"},
+        {"type": "user.message", "data": {"content": GOAL}, "id": "2"},
+        {"type": "assistant.message", "data": {"messageId": "m", "content": "", "toolRequests": [request]}, "id": "3"},
+        {"type": "tool.execution_start", "data": {"toolCallId": ID, "toolName": NAME}, "id": "4"},
+        {"type": "tool.execution_complete", "data": {"toolCallId": ID, "success": True, "result": {"content": RESULT}}},
+        {"type": "assistant.message", "data": {"messageId": "n", "content": ANSWER, "toolRequests": []}, "id": "6"},
+    ]
+
+
+def cursor() -> list[Row]:
+    call = {"type": "tool_call", "call_id": ID, "session_id": SESSION}
+    return [
+        {"type": "system", "subtype": "init", "session_id": SESSION, "model": "m-1"},
+        {"type": "user", "message": said("user", text(GOAL)), "session_id": SESSION},
+        {**call, "subtype": "started", "tool_call": {"tideToolCall": {"args": ARGUMENTS}}},
+        {**call, "subtype": "completed", "tool_call": {"tideToolCall": {
+            "args": ARGUMENTS, "result": {"success": {"content": RESULT}}}}},
+        {"type": "assistant", "message": said("assistant", text(ANSWER)), "session_id": SESSION},
+        {"type": "result", "subtype": "success", "result": ANSWER, "session_id": SESSION},
+    ]  # fmt: skip
+
+
+def goose() -> list[Row]:
+    call = {"type": "toolRequest", "id": ID, "toolCall": {"status": "success", "value": {
+        "name": NAME, "arguments": ARGUMENTS}}}  # fmt: skip
+    result = {"type": "toolResponse", "id": ID, "toolResult": {"status": "success", "value": [text(RESULT)]}}
+    return [said("user", text(GOAL)), said("assistant", call), said("user", result), said("assistant", text(ANSWER))]
+
+
+def opencode() -> Row:
+    tool = {"type": "tool", "callID": ID, "tool": NAME, "state": {
+        "status": "completed", "input": ARGUMENTS, "output": RESULT}}  # fmt: skip
+    about = {"role": "assistant", "modelID": "m-1", "time": {"created": 1_790_000_001_000}, "tokens": {"input": 7}}
+    return {"info": {"id": SESSION, "title": "t"}, "messages": [
+        {"info": {"role": "user", "time": {"created": 1_790_000_000_000}}, "parts": [text(GOAL)]},
+        {"info": about, "parts": [{"type": "step-start"}, {"type": "reasoning", "text": THOUGHT}, tool]},
+        {"info": about, "parts": [text(ANSWER), {"type": "step-finish"}]},
+    ]}  # fmt: skip
+
+
+def ui() -> list[Row]:
+    tool = {"type": "tool-tide", "toolCallId": ID, "state": "output-available", "input": ARGUMENTS, "output": RESULT}
+    return [{"id": "1", "role": "user", "parts": [text(GOAL)]},
+            {"id": "2", "role": "assistant", "parts": [{"type": "step-start"}, tool, text(ANSWER)]}]  # fmt: skip
+
+
+def share_gpt() -> list[Row]:
+    turns = [("human", GOAL), ("function_call", json.dumps({"name": NAME, "arguments": ARGUMENTS})),
+             ("observation", RESULT), ("gpt", ANSWER)]  # fmt: skip
+    return [{"id": SESSION, "conversations": [{"from": who, "value": value} for who, value in turns]}]
+
+
+def pydantic() -> list[Row]:
+    return [
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": GOAL}]},
+        {"kind": "response", "parts": [{"part_kind": "thinking", "content": THOUGHT}, {
+            "part_kind": "tool-call", "tool_name": NAME, "args": ARGUMENTS, "tool_call_id": ID}]},
+        {"kind": "request", "parts": [{"part_kind": "tool-return", "content": RESULT, "tool_call_id": ID}]},
+        {"kind": "response", "parts": [{"part_kind": "text", "content": ANSWER}], "model_name": "m-1"},
+    ]  # fmt: skip
+
+
+def letta() -> list[Row]:
+    call = {"name": NAME, "arguments": TEXT, "tool_call_id": ID}
+    return [
+        {"message_type": "user_message", "content": GOAL},
+        {"message_type": "reasoning_message", "reasoning": THOUGHT},
+        {"message_type": "tool_call_message", "tool_call": call},
+        {"message_type": "tool_return_message", "tool_return": RESULT, "tool_call_id": ID, "status": "success"},
+        {"message_type": "assistant_message", "content": ANSWER},
+    ]
+
+
+def semantic_kernel() -> list[Row]:
+    items = [
+        ("user", {"$type": "TextContent", "Text": GOAL}),
+        ("assistant", {"$type": "FunctionCallContent", "Id": ID, "FunctionName": NAME, "Arguments": ARGUMENTS}),
+        ("tool", {"$type": "FunctionResultContent", "CallId": ID, "FunctionName": NAME, "Result": RESULT}),
+        ("assistant", {"$type": "TextContent", "Text": ANSWER}),
+    ]
+    return [{"Role": {"Label": role}, "Items": [item]} for role, item in items]
+
+
+def langgraph() -> list[Row]:
+    held = [
+        {"type": "human", "content": GOAL}, {"type": "tool", "content": RESULT, "tool_call_id": ID, "name": NAME},
+        {"type": "ai", "content": "", "tool_calls": [{"name": NAME, "args": ARGUMENTS, "id": ID, "type": "tool_call"}]},
+        {"type": "ai", "content": ANSWER},
+    ]  # fmt: skip
+    asked, result, call, answer = held
+    config = {"configurable": {"thread_id": SESSION, "checkpoint_id": "c"}}
+    return [{"values": {"messages": [asked, call, result, answer]}, "next": [], "config": config}]
+
+
+def smolagents() -> list[Row]:
+    def step(number: int, said: str, call: str, arguments: object, observed: str, **more: object) -> Row:
+        calls = [{"id": call, "type": "function", "function": {"name": NAME, "arguments": arguments}}]
+        return {"step_number": number, "model_output": said, "observations": observed, "tool_calls": calls, **more}
+
+    return [{"task": GOAL}, step(1, "Look.", ID, ARGUMENTS, RESULT, is_final_answer=False),
+            {"step_number": 2, "model_output": "So.", "observations": "", "action_output": ANSWER,
+             "is_final_answer": True}]  # fmt: skip
+
+
+def tau() -> list[Row]:
+    gold = {"task": {"actions": [{"name": "SECRET"}], "instruction": "SECRET"}}
+    return [{"task_id": SESSION, "reward": 1.0, "info": gold, "traj": openai(), "trial": 0}]
+
+
+def thread() -> Row:
+    """Messages of OpenAI's threads, the newest first."""
+    return {"object": "list", "data": [
+        {"object": "thread.message", "role": role, "thread_id": SESSION, "created_at": 1_790_000_000 + second,
+         "content": [{"type": "text", "text": {"value": words, "annotations": []}}]}
+        for role, second, words in (("assistant", 9, ANSWER), ("user", 0, GOAL))
+    ]}  # fmt: skip
+
+
+FILES: dict[str, Callable[[], bytes]] = {
+    "messages": lambda: dumped(openai()),
+    "message lines": lambda: lines(openai()),
+    "request": lambda: dumped({"model": "m-1", "messages": openai(), "tools": []}),
+    "anthropic, cline": lambda: dumped(anthropic()),
+    "adk session": lambda: dumped({"id": SESSION, "app_name": "pilot", "events": gemini("content")}),
+    "qwen code": lambda: lines(gemini("message")),
+    "gemini cli": lambda: dumped(gemini_cli()),
+    "gemini cli stream": lambda: lines(gemini_stream()),
+    "copilot cli": lambda: lines(copilot()),
+    "cursor": lambda: lines(cursor()),
+    "goose": lambda: lines([{"working_dir": "/w", "description": "d"}, *goose()]),
+    "goose export": lambda: dumped({"id": SESSION, "working_dir": "/w", "conversation": goose()}),
+    "opencode": lambda: dumped(opencode()),
+    "ui messages": lambda: dumped(ui()),
+    "sharegpt": lambda: dumped(share_gpt()),
+    "pydantic ai": lambda: dumped(pydantic()),
+    "letta": lambda: dumped(letta()),
+    "semantic kernel": lambda: dumped(semantic_kernel()),
+    "langgraph": lambda: dumped(langgraph()),
+    "smolagents": lambda: dumped(smolagents()),
+    "tau-bench": lambda: dumped(tau()),
+    "training rows": lambda: lines([{"messages": json.dumps(openai()), "instance_id": SESSION}]),
+}

@@ -1,0 +1,74 @@
+"""The same story as each tool saves a chat or a session: one agent, two model calls, a tool call with its result."""
+
+import json
+
+import pytest
+from tests.ingest import conversation_files as made
+from tests.ingest.envelope_files import ANSWER, ARGUMENTS, GOAL, RESULT, SESSION
+from tests.ingest.trail_files import read_all
+
+from tracejury.ingest.trace import Rejected, Trace
+from tracejury.judging.judges.trace_text import render_trace
+
+NAMELESS = frozenset({
+    "messages", "message lines", "request", "anthropic, cline", "goose", "ui messages", "pydantic ai", "letta",
+    "semantic kernel", "smolagents",
+})  # fmt: skip
+"""Files that name no session: the trace is called as the file."""
+
+
+@pytest.mark.parametrize("name", made.FILES)
+def test_a_saved_conversation_is_a_trace_with_each_call_of_a_tool_and_its_result(name: str) -> None:
+    (trace,) = read_all(made.FILES[name](), "story.json")
+    assert isinstance(trace, Trace)
+    assert (trace.format, trace.goal, trace.final_answer) == ("conversation", GOAL, ANSWER)
+    assert trace.trace_id == ("story" if name in NAMELESS else SESSION)
+    assert [span.kind for span in trace.spans] == ["AGENT", "LLM", "TOOL", "LLM"]
+    tool = trace.spans[2]
+    assert (tool.tool_name, json.loads(str(tool.tool_arguments))) == ("tide", ARGUMENTS)
+    assert tool.output in (RESULT, json.dumps({"output": RESULT}, separators=(",", ":")))
+    call, answer = trace.spans[1], trace.spans[3]
+    assert [one.name for one in trace.messages[call.output_messages[0]].tool_calls] == ["tide"]
+    assert trace.messages[answer.input_messages[-1]].content == tool.output
+    assert not [warning for warning in trace.all_warnings if warning.startswith("no_")]
+    assert "SECRET" not in render_trace(trace).text
+
+
+def test_messages_of_a_thread_are_put_in_their_order() -> None:
+    (trace,) = read_all(made.dumped(made.thread()), "thread.json")
+    assert isinstance(trace, Trace)
+    assert (trace.trace_id, trace.goal, trace.final_answer) == (SESSION, GOAL, ANSWER)
+
+
+def test_what_the_model_thought_used_and_cost_stands_at_its_call() -> None:
+    (trace,) = read_all(made.FILES["gemini cli"](), "story.json")
+    assert isinstance(trace, Trace)
+    call = trace.spans[1]
+    assert trace.messages[call.output_messages[0]].reasoning == f"Plan: {made.THOUGHT}"
+    assert (call.model, call.prompt_tokens, call.completion_tokens) == ("m-1", 7, 2)
+
+
+def test_each_row_of_training_data_is_a_trace_and_a_record_that_is_no_message_an_event() -> None:
+    rows = [{"messages": made.openai()}, {"messages": [*made.openai()[:2], {"type": "note", "words": "A pause."}, {
+        "role": "assistant", "content": "Noon."}]}]  # fmt: skip
+    first, second = read_all(made.lines(rows), "train.jsonl")
+    assert isinstance(first, Trace)
+    assert isinstance(second, Trace)
+    assert (first.trace_id, second.trace_id, second.final_answer) == ("train-1", "train-2", "Noon.")
+    assert second.spans[0].events[0]["attributes"] == {"type": "note", "words": "A pause."}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"role": "admin", "content": "x"}, {"role": "user", "content": "y"}],  # people of a system, not speakers
+        [{"instance_id": "i", "model_patch": "diff", "model_name_or_path": "m"}],
+        {"run": {"steps": [{"thought": "t", "action": "a", "observation": "o"}]}},
+        [{"role": "user", "content": "only a question"}],
+    ],
+)
+def test_records_that_are_no_conversation_are_refused_with_a_way_out(value: object) -> None:
+    (refused,) = read_all(made.dumped(value), "records.json")
+    assert isinstance(refused, Rejected)
+    assert "--map" in refused.remedy
+    assert "conversation" in refused.remedy
