@@ -25,7 +25,9 @@ from tracejury.app.look import Look
 from tracejury.app.run_processes import RUNS
 from tracejury.app.session import ask_database, workspace
 from tracejury.app.signin import SignInFirst
+from tracejury.judging.agreement.frames import keep_texts_in_python
 
+keep_texts_in_python()
 _log = logging.getLogger(__name__)
 
 READY_AFTER_S = 5.0

@@ -13,10 +13,12 @@ from xdist.remote import Producer
 
 from tests.sharing import Units, in_order
 from tracejury.ingest.store import open_engine
+from tracejury.judging.agreement.frames import keep_texts_in_python
 from tracejury.judging.store import open_workspace, workspace
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+keep_texts_in_python()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

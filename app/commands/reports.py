@@ -15,6 +15,7 @@ from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import IngestError, Json
 from tracejury.judging.agreement.compare import comparable_sides, why_incomparable
+from tracejury.judging.agreement.frames import keep_texts_in_python
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.prevalence import sampling_note
 from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
@@ -49,6 +50,7 @@ def report(
     **options: Any,
 ) -> int:
     """Exit code 0; wrong names and malformed files end the command with code 2."""
+    keep_texts_in_python()
     settings = {key: options[key] for key in ("missing", "draws", "seed") if options[key] is not None}
     try:
         matched = {} if from_csv or not options["is_matching"] else _matched(home, options, settings)

@@ -30,6 +30,15 @@ FINDINGS: Final = ("trace_id", "dimension", "finding_id", "matched", "verdict", 
 RATIONALES: Final = ("dimension", "trace_id", "repeat", "text")
 
 
+def keep_texts_in_python() -> None:
+    """Have pandas keep new text columns as Python's strings, in this whole process.
+
+    Estimates are made of hundreds of small frames, for each of which Arrow's strings cost more than they save: a
+    report takes two thirds of the time. For processes of our own alone; in a notebook pandas is its owner's.
+    """
+    pd.set_option("mode.string_storage", "python")
+
+
 def require(frame: pd.DataFrame, name: str, columns: Iterable[str]) -> None:
     """Raise ValueError naming the frame and the columns that it lacks."""
     absent = [column for column in columns if column not in frame.columns]

@@ -18,6 +18,7 @@ import pandas as pd
 from sqlalchemy import Connection, Engine
 
 from tracejury.ingest.store import read_transaction
+from tracejury.judging.agreement.frames import keep_texts_in_python
 from tracejury.judging.reports.arms import Known, arm_pairs, read_arm
 from tracejury.judging.reports.columns import Columns, load_columns
 from tracejury.judging.reports.estimate_files import EstimateFiles, EstimateKey
@@ -192,6 +193,7 @@ def start(home: str) -> None:
     global _estimator
     from tracejury.judging.store import open_workspace
 
+    keep_texts_in_python()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the app's, which ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     workspace = open_workspace(Path(home))

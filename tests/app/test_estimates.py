@@ -66,6 +66,12 @@ ARGUMENTS = {
     "errors_by_slice": ("length",),
     "scores_by_slice": ("length",),
     "tests_by_slice": ("length",),
+    "consistency_by_slice": ("length",),
+    "people_by_slice": ("length",),
+    "people_errors_by_slice": ("length",),
+    "differences_by_slice": ("length", *ARMS),
+    "traces_in_slice": ("agent", "unknown"),
+    "flips_in_slice": ("kind", "LLM", *ARMS),
     "errors_in_slice": ("kind", "LLM", "careful-judge", "LC", "", "caught", "recall"),
     "scores_in_slice": ("agent", "unknown", "careful-judge", "LC", "", "exact"),
 }
@@ -81,7 +87,7 @@ OTHERS: dict[str, object] = {
     "same_traces": False,
     "tolerance": "span",
     "slices": ("length",),
-    "formats": ("trail",),
+    "trace_formats": ("trail",),
     "split": Split(name="s", parts=(("no trace", "dev"),)),
 }
 OLD, NEW, OTHER = (1,) * 6, (2,) * 6, (3,) * 6
@@ -119,7 +125,7 @@ def summary_of(page: AppTest) -> str:
 
 class TestEstimator:
     def test_what_is_read_from_disk_equals_what_is_made_of_all_inputs_at_once(self, full: Workspace) -> None:
-        filters = Filters(draws=50, missing="disagree")
+        filters = Filters(draws=10, missing="disagree")
         sources, files, at = sources_of(full, filters), files_of(full.home), now_of(full)
         estimator = Estimator(full.engine, files)
         names = names_of(sources)
@@ -133,7 +139,7 @@ class TestEstimator:
 
     def test_it_is_the_same_whatever_filter_it_ignores(self, full: Workspace) -> None:
         """Else some filters would show what others had asked for."""
-        usual, compared = Filters(draws=20), 0
+        usual, compared = Filters(draws=5), 0
         sources = sources_of(full, usual)
         kept = {name: build(sources, name, *ARGUMENTS.get(name, ())) for name in names_of(sources)}
         assert {*OTHERS, "versions", "draws", "seed", "revision"} == {each.name for each in fields(Filters)}
