@@ -523,6 +523,8 @@ def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:
     archive = zipfile.ZipFile(io.BytesIO(data))  # stays open: its members are read after they are all listed
     members, allowance = archive.infolist(), Allowance(len(data))
     count_member(len(members))
+    if any(member.filename == "xl/workbook.xml" for member in members):
+        raise IngestError("an Excel workbook", remedy="save its sheet as CSV, in UTF-8")
     for member in members:
         if not member.filename:
             raise zipfile.BadZipFile("an entry without a name")

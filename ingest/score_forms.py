@@ -65,10 +65,10 @@ class Form(NamedTuple):
 
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "trace_id": ("traceid", "trace", "agentrunid", "transcriptid", "contexttraceid", "runid"),
+    "trace_id": ("traceid", "trace", "agentrunid", "transcriptid", "contexttraceid", "runid", "rootspanid"),
     "span_ids": ("spanids", "spanid", "span", "spans", "observationid", "contextspanid"),
     "annotator": ("annotator", "rater", "reviewer", "labeler", "labeller", "coder", "author", "person", "annotatorid",
-                  "raterid", "annotatedby", "createdby"),
+                  "raterid", "annotatedby", "createdby", "creator"),
     "dimension": ("dimension", "dimensions", "name", "metric", "criterion", "criteria", "key", "question",
                   "annotationname"),
     "score": ("score", "value", "rating", "resultscore"),
@@ -464,7 +464,8 @@ def _langsmith(record: Record) -> Iterator[Opinion]:
 
 def _knows_mlflow(values: Mapping[str, Json]) -> bool:
     return bool(_assessments(values)) or (
-        bool({"feedback", "expectation", "assessment_name", "assessment_id"} & values.keys()) and "source" in values
+        bool({"feedback", "expectation", "assessment_name", "assessment_id"} & values.keys())
+        and bool({"source", "source_type"} & values.keys())
     )
 
 
@@ -485,7 +486,7 @@ def _assessments(values: Mapping[str, Json]) -> list[Mapping[str, Json]]:
 
 
 def _assessment(values: Mapping[str, Json], place: str) -> Opinion:
-    source = _object(values.get("source"))
+    source = _object(values.get("source")) or values  # a table of assessments has its fields as columns
     kind = as_words(source.get("source_type")).upper()
     feedback = _object(values.get("feedback"))
     value = feedback.get("value", values.get("value"))

@@ -140,13 +140,15 @@ def _begins_as_template(body: str) -> bool:
 
 
 def _text_of_listed_parts(text: str) -> str:
-    """The text of a content list that came as text; any other text as it is."""
-    if not text.lstrip().startswith("["):
+    """The text of a content list, or of a JSON text, that came as text; any other text as it is."""
+    if not text.lstrip().startswith(("[", '"')):
         return text
     try:
         parts = json.loads(text)
     except (ValueError, RecursionError):
         return text
+    if isinstance(parts, str):
+        return parts
     is_list = isinstance(parts, list) and parts and all(isinstance(one, dict) and "type" in one for one in parts)
     return (text_of_parts(parts)[0] if is_list else "") or text
 

@@ -55,7 +55,7 @@ _WRAPPERS = (
     "function_call", "functionCall", "toolUse", "tool_use", "tool_call",
 )  # fmt: skip
 """The keys under which a response holds messages, a message its parts and calls, a call its function."""
-_MESSAGE_KEYS = frozenset({"role", "choices", "candidates"})
+_MESSAGE_KEYS = frozenset({"role", "choices", "candidates", "output"})
 _MOST_LEVELS = 8
 _MOST_STARTS = 200  # places at which a JSON object is looked for in one answer
 _ZERO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
@@ -205,11 +205,13 @@ def _fitting(given: Any) -> str | None:
     """The arguments as JSON text where they are an object with the keys of a verdict."""
     try:
         held = json.loads(given, strict=False) if isinstance(given, str) else given
+        held = json.loads(held, strict=False) if isinstance(held, str) else held
     except (ValueError, RecursionError):
         return None
     if not isinstance(held, dict) or not _VERDICT_KEYS & held.keys():
         return None
-    return given if isinstance(given, str) else json.dumps(held, ensure_ascii=False)
+    is_text = isinstance(given, str) and given.lstrip().startswith("{")
+    return given if is_text else json.dumps(held, ensure_ascii=False)
 
 
 def refusal_of_parts(parts: list[Any]) -> str | None:

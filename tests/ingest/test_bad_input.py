@@ -385,6 +385,12 @@ def test_an_input_beyond_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPat
     assert "larger than" in found.reason
 
 
+def test_a_workbook_is_refused_as_what_it_is_and_not_by_its_parts() -> None:
+    (refused,) = read_all(zipped(**{"[Content_Types].xml": b"<x/>", "xl/workbook.xml": b"<x/>"}), "labels.xlsx")
+    assert isinstance(refused, Rejected)
+    assert (refused.reason, refused.remedy) == ("an Excel workbook", "save its sheet as CSV, in UTF-8")
+
+
 def test_the_list_of_an_archive_is_read_once_however_many_files_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[object] = []
 

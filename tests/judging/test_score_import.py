@@ -536,6 +536,14 @@ MLFLOW = {"assessment_id": "a", "assessment_name": "LC", "trace_id": f"tr-{T}", 
         {"info": {"trace_id": f"tr-{T}", "assessments": [MLFLOW]}, "data": {"spans": []}},
         [{"trace_id": f"tr-{T}", "state": "OK", "assessments": json.dumps([{**MLFLOW, "trace_id": f"tr-{T}"}])}],
         {**{key: value for key, value in MLFLOW.items() if key != "assessment_name"}, "name": "LC"},
+        {
+            "trace_id": T,
+            "assessment_name": "LC",
+            "value": 2,
+            "source_type": "HUMAN",
+            "source_id": "ada",
+            "rationale": "fine",
+        },
     ],
 )
 def test_mlflow_assessments_alone_and_within_a_trace(document: object) -> None:
