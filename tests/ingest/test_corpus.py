@@ -240,7 +240,7 @@ with open("/proc/self/status") as file:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak memory of a process is read from /proc")
 def test_a_worker_stays_below_a_gigabyte_however_large_a_file_is(tmp_path: Path) -> None:
     """One document of almost HELD_BYTES is read; one of more, and one that unpacks to more, are rejected."""

@@ -53,7 +53,9 @@ def inputs(opened: Workspace, gold: ReferenceKind | None, **more: Any) -> Inputs
         return inputs_of(frames, filters, opinions_of(connection, filters, frames))
 
 
-@pytest.mark.parametrize(("gold", "missing"), [(None, "drop"), ("majority", "disagree")])
+@pytest.mark.parametrize(
+    ("gold", "missing"), [pytest.param(None, "drop", marks=pytest.mark.soak), ("majority", "disagree")]
+)
 def test_inputs_written_and_read_again_give_every_table_to_the_last_digit(
     space: Workspace, tmp_path: Path, gold: ReferenceKind | None, missing: Any
 ) -> None:
