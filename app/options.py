@@ -24,6 +24,7 @@ from tracejury.judging.reports.frames import default_reference
 from tracejury.judging.store import views
 from tracejury.judging.store.judge_models import judge_models as stored_judge_models
 from tracejury.judging.store.judge_models import judge_versions, later_runs
+from tracejury.judging.store.locks import SETTINGS
 from tracejury.judging.store.revisions import Revision
 
 VERSION_GIVEN = 12  # characters of a version's hash that an arm is asked by
@@ -146,12 +147,12 @@ def saved_views_menu(page: str) -> None:
         held = views.saved_views(connection, page)
 
     def save(name: str) -> None:
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, SETTINGS) as connection:
             view = views.SavedView(page=page, name=name.strip(), query=address(), author=user().name)
             views.save_view(connection, view)
 
     def take_away(name: str) -> None:
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, SETTINGS) as connection:
             views.delete_view(connection, page=page, name=name, author=user().name)
 
     saved_views(held, address_of=address_of, on_save=save, on_delete=take_away)

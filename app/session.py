@@ -16,6 +16,7 @@ from tracejury.app.config import config
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.audit import record
+from tracejury.judging.store.locks import PEOPLE
 from tracejury.judging.store.people import Person, is_deactivated, person, person_by_email, sign_out, welcome
 from tracejury.judging.store.people import Role as Role
 
@@ -204,11 +205,11 @@ def _person_of_provider() -> Person | None:
     with read_transaction(workspace().engine) as connection:
         account = person_by_email(connection, str(email))
     if account is None and st.user.get("email_verified") is True and is_welcome(str(email), config().new_people):
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, PEOPLE) as connection:
             account = welcome(connection, str(email))
     if account is not None and not st.session_state.get(_SEEN):
         st.session_state[_SEEN] = True
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, PEOPLE) as connection:
             record(connection, who=account.name, what="signed in", subject=account.name, detail={"by": "oidc"})
     return account
 

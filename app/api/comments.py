@@ -29,6 +29,7 @@ from tracejury.judging.labels.comments import (
 )
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.store import Workspace
+from tracejury.judging.store.locks import COMMENTS
 from tracejury.judging.store.people import Person, people
 
 
@@ -71,7 +72,7 @@ def _post(space: Workspace, trace_id: str, body: Mapping[str, Any]) -> dict[str,
     grant = checked(space, body.get("token"), subject=trace_id)
     comment_id, text = str(body.get("comment_id")), body.get("body")
     try:
-        with write_transaction(space.engine) as connection:
+        with write_transaction(space.engine, COMMENTS) as connection:
             if body.get("deleted") is True:
                 delete_comment(connection, comment_id, author=grant.user)
                 return {"deleted": comment_id}

@@ -17,13 +17,13 @@ from tracejury.app.grants import Grant
 from tracejury.app.session import workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.anchoring import may_see_judges
-from tracejury.judging.labels.label_store import labels_of
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.comparison import compare_trace, decided_revision
-from tracejury.judging.matching.matches import MATCHES, decide, review_finding, undo_decision
+from tracejury.judging.matching.matches import decide, review_finding, undo_decision
 from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.records import FindingVerdict, MatchStatus
 from tracejury.judging.store import Workspace
+from tracejury.judging.store.locks import MATCHES, labels_of
 
 STATUSES: tuple[MatchStatus, ...] = ("confirmed", "rejected")
 VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)

@@ -18,6 +18,7 @@ from tracejury.app.session import workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.invitations import Invitation, accept, invitation
+from tracejury.judging.store.locks import PEOPLE
 from tracejury.judging.store.people import SHORTEST_PASSWORD, PeopleError, Person
 
 PATH = "/api/invitation"
@@ -70,7 +71,7 @@ def _offer(space: Workspace, code: str) -> Invitation | None:
 
 
 def _accept(space: Workspace, code: str, password: str) -> Person:
-    with write_transaction(space.engine) as connection:
+    with write_transaction(space.engine, PEOPLE) as connection:
         return accept(connection, code, password=password, now=_now())
 
 

@@ -17,6 +17,7 @@ from tracejury.app.session import person_of_session, workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.audit import record
+from tracejury.judging.store.locks import PEOPLE
 from tracejury.judging.store.people import script_epoch
 
 Use = Literal["export", "otlp"]
@@ -41,7 +42,7 @@ def mint_script(space: Workspace, user: str, *, use: Use, days: int, by: str, no
     """A token that ends by itself; that it was made stands in the audit log, the token nowhere."""
     if not 1 <= days <= MOST_DAYS:
         raise ValueError(f"{days} days: use 1 to {MOST_DAYS}")
-    with write_transaction(space.engine) as connection:
+    with write_transaction(space.engine, PEOPLE) as connection:
         until = round((time.time() if now is None else now) + days * DAY_S)
         script = Script(user, use, until, script_epoch(connection, user))
         record(connection, who=by, what="script token made", subject=user, detail={"use": use, "days": days})

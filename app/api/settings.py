@@ -17,6 +17,7 @@ from tracejury.app.components.annotator.shortcuts import key_conflict
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store.audit import record
+from tracejury.judging.store.locks import PEOPLE
 from tracejury.judging.store.people import ensure_annotator
 
 DESK = "desk"
@@ -70,7 +71,7 @@ def _put(space: Workspace, body: Mapping[str, Any]) -> dict[str, Any]:
     problem = key_conflict(keys)
     if problem is not None:
         raise NotServedError(422, problem, "choose another key")
-    with write_transaction(space.engine) as connection:
+    with write_transaction(space.engine, PEOPLE) as connection:
         before = desk_settings(connection, grant.user)
         if body.get("base_revision") != before["revision"]:
             raise NotServedError(409, "the settings were changed in another window", "the page reads them again")

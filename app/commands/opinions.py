@@ -30,7 +30,8 @@ from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels import trail_answers as trail
 from tracejury.judging.labels.comments import to_csv as comments_csv
 from tracejury.judging.labels.exchange import Labels, is_own_form, read_tracejury, to_csv, to_tracejury, to_trail
-from tracejury.judging.labels.label_store import put_labels, reviews
+from tracejury.judging.labels.label_store import import_labels as store_labels
+from tracejury.judging.labels.label_store import reviews
 from tracejury.judging.labels.scales import ScaleError, read_scale
 from tracejury.judging.labels.score_export import to_label_studio, to_langfuse
 from tracejury.judging.labels.score_import import (
@@ -46,6 +47,7 @@ from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.records import Failure, Verdict
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store.judge_models import SCORES_ONLY
+from tracejury.judging.store.locks import PEOPLE
 from tracejury.judging.store.people import ensure_annotator
 
 COMMAND = "command"
@@ -71,17 +73,12 @@ def import_labels(
         else _imported(workspace.engine, files, options, form)
     )
     labels = imported.labels
-    with write_transaction(workspace.engine) as connection:
-        for name in labels.annotators:
+    with write_transaction(workspace.engine, PEOPLE) as connection:
+        for name in sorted(labels.annotators):
             ensure_annotator(connection, name)
-        new, unchanged = put_labels(
-            connection,
-            errors=labels.errors,
-            scores=labels.scores,
-            reviews=labels.reviews,
-            author=COMMAND,
-            keeps_edits=True,
-        )
+    new, unchanged = store_labels(
+        workspace.engine, errors=labels.errors, scores=labels.scores, reviews=labels.reviews, author=COMMAND
+    )
     labels.warnings += unchanged
     with read_transaction(workspace.engine) as connection:
         present = set(connection.scalars(select(schema.trace.c.trace_id)))

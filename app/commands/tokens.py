@@ -13,6 +13,7 @@ from tracejury.app.commands.output import counted, opened, say
 from tracejury.app.config import config
 from tracejury.app.grants import TokenError
 from tracejury.ingest.store import write_transaction
+from tracejury.judging.store.locks import PEOPLE
 from tracejury.judging.store.people import revoke_script_tokens
 
 BY = "command line"
@@ -31,6 +32,6 @@ def token(home: Path | None, person: str | None, *, use: str, days: int) -> None
 
 def revoke(home: Path | None, person: str | None) -> None:
     space, name = opened(home), person or config().user
-    with write_transaction(space.engine) as connection:
+    with write_transaction(space.engine, PEOPLE) as connection:
         revoke_script_tokens(connection, name, by=BY)
     say(f"all tokens of {name} are revoked")

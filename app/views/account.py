@@ -10,6 +10,7 @@ from tracejury.app.components.figures import plain
 from tracejury.app.config import config
 from tracejury.app.session import sign_out_now, user, workspace
 from tracejury.ingest.store import write_transaction
+from tracejury.judging.store.locks import PEOPLE
 from tracejury.judging.store.people import PeopleError, TooManyTriesError, change_person, revoke_script_tokens, sign_in
 
 
@@ -43,7 +44,7 @@ def script_tokens(name: str) -> None:
             "role, or when you revoke it."
         )
     if st.button("Revoke all my tokens", key="revoke_tokens", icon=":material/key_off:"):
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, PEOPLE) as connection:
             revoke_script_tokens(connection, name, by=name)
         st.success("All your tokens are revoked.")
 
@@ -61,7 +62,7 @@ def change(name: str, old: str, new: str) -> None:
         if sign_in(workspace().engine, name, old) is None:
             st.error("The current password is wrong.")
             return
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, PEOPLE) as connection:
             change_person(connection, name, by=name, password=new)
     except (PeopleError, TooManyTriesError) as problem:
         st.error(plain(f"Not changed: {problem}."))

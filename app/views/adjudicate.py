@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
@@ -41,6 +41,7 @@ from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel, Evidence
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import judge_models
+from tracejury.judging.store.locks import SETTINGS, labels_of
 from tracejury.judging.taxonomy import categories
 
 VIEWS = ("To decide", "All disputed", "Undisputed", "Changes after reveal")
@@ -142,7 +143,7 @@ def judge_choice(shown: str | None) -> None:
             "was shown."
         )
         if chosen != shown and st.button("Save", key="save_judge_shown"):
-            with write_transaction(workspace().engine) as connection:
+            with write_transaction(workspace().engine, SETTINGS) as connection:
                 show_judge(connection, chosen, by=user().name)
             say(
                 "Adjudicators now see annotators only."
@@ -220,7 +221,8 @@ def undisputed_line(alike: list[AdjudicationItem]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{counted(len(alike), 'trace')} undisputed, without gold.")
         if st.button("Save as gold where all raters agree", key="accept"):
-            accepted = act("accept_undisputed", seed=seed())
+            engine, who = workspace().engine, user().name
+            accepted = attempted(lambda: adjudication.accept_undisputed(engine, by=who, seed=seed()))
             if isinstance(accepted, list):
                 left = len(alike) - len(accepted)
                 say(f"Gold saved for {counted(len(accepted), 'trace')}; {left} with small differences left.")
@@ -664,19 +666,28 @@ def _case(trace_id: str) -> str:
 
 
 def act(action: str, *arguments: object, **more: object) -> object:
-    """Take one decision in this person's name. False, with the reason on the page, where it is refused."""
+    """Take one decision on the trace that is shown, in this person's name. False, as `attempted`, where refused."""
+    pressed_on = _pressed_on.get()
+    assert pressed_on is not None, "decisions are taken within `on_what_was_drawn`"
+
+    def work() -> object:
+        with write_transaction(workspace().engine, labels_of(pressed_on[0])) as connection:
+            adjudication.refuse_if_changed(connection, *pressed_on)
+            done: object = getattr(adjudication, action)(connection, *arguments, by=user().name, **more)
+            # one's own decision refuses no other that is pressed before it shows
+            drawn(_case(pressed_on[0]), adjudication.item_revision(connection, pressed_on[0]))
+            return done
+
+    return attempted(work)
+
+
+def attempted(work: Callable[[], object]) -> object:
+    """What an adjudicator's `work` gives. False, with the reason on the page, where it is refused."""
     if not user().may("adjudicator"):
         st.error("Only an adjudicator may decide.")
         return False
     try:
-        with write_transaction(workspace().engine) as connection:
-            pressed_on = _pressed_on.get()
-            if pressed_on is not None:
-                adjudication.refuse_if_changed(connection, *pressed_on)
-            done: object = getattr(adjudication, action)(connection, *arguments, by=user().name, **more)
-            if pressed_on is not None:  # one's own decision refuses no other that is pressed before it shows
-                drawn(_case(pressed_on[0]), adjudication.item_revision(connection, pressed_on[0]))
-            return done
+        return work()
     except AdjudicationError as problem:
         st.error(plain(f"Not done: {problem}."))
         return False

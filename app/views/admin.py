@@ -29,6 +29,7 @@ from tracejury.judging.reports import health
 from tracejury.judging.store import people
 from tracejury.judging.store.audit import audit_log, record
 from tracejury.judging.store.invitations import MOST_DAYS, invitations, invite, revoke
+from tracejury.judging.store.locks import SETTINGS
 from tracejury.judging.store.people import ROLES, Person
 
 MEBIBYTE = 1 << 20
@@ -87,7 +88,7 @@ def blind_switch() -> None:
         "whoever sees judges or others before submitting has labels that are stored as not blind.",
     )  # fmt: skip
     if chosen != required:
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, SETTINGS) as connection:
             require_blind(connection, required=chosen, by=user().name)
 
 
@@ -218,7 +219,7 @@ def show_backup() -> None:
         except health.BackupError as problem:
             st.error(plain(f"Not done: {problem}."))
         else:
-            with write_transaction(workspace().engine) as connection:
+            with write_transaction(workspace().engine, SETTINGS) as connection:
                 record(connection, who=user().name, what="backup", subject=made.name)
             st.success(f"{made.name}: {size(made.stat().st_size)}.")
     for one in health.backups(folder)[:10]:

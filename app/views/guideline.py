@@ -21,6 +21,7 @@ from tracejury.judging.labels.guidelines import GENERAL, PARTS, Guideline, Guide
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.records import DIMENSIONS, ErrorLabel
+from tracejury.judging.store.locks import GUIDELINE
 from tracejury.judging.store.spans import ordinals_of
 
 VIEWS = ("Read", "Changes", "Practice")
@@ -80,7 +81,7 @@ def read(known: list[Guideline], wanted: int | None, waiting: int | None) -> Non
         st.success(f"You have acknowledged version {shown.version}.", icon=":material/check:")
         return
     if st.button(f"I have read version {shown.version}", type="primary", key="acknowledge"):
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, GUIDELINE) as connection:
             guidelines.acknowledge(connection, user().name, shown.version)
         st.rerun()
 
@@ -275,7 +276,7 @@ def publish(body: dict[str, str], note: str) -> None:
         st.error("Only an administrator may publish a guideline.")
         return
     try:
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, GUIDELINE) as connection:
             version = guidelines.publish(connection, body, author=user().name, note=note)
     except GuidelineError as problem:
         st.error(plain(f"Not published: {problem}."))

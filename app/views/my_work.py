@@ -33,6 +33,7 @@ from tracejury.judging.labels.comments import (
 )
 from tracejury.judging.labels.my_work import MyTrace, disputed, my_traces, returned, unread_comments
 from tracejury.judging.queues.queue_store import occasion_of, queues
+from tracejury.judging.store.locks import COMMENTS
 from tracejury.judging.store.people import people
 from tracejury.judging.store.spans import ordinals_of
 
@@ -204,7 +205,7 @@ def message_form() -> None:
         st.error("Not sent: nobody is chosen. Try: choose who should read it.")
         return
     try:
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, COMMENTS) as connection:
             put_comment(
                 connection, comment_id=uuid.uuid4().hex, author=user().name, body=body, kind="message", to=to
             )  # fmt: skip

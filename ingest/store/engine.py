@@ -67,8 +67,8 @@ def write_transaction(engine: Engine, *subjects: str) -> Iterator[Connection]:
     for another writer, it fails at once with "database is locked". PostgreSQL gets the same order by locks of
     ours: what is read before writing (the newest revision, the people counted) is still so when it is written.
     There, writers that name their `subjects` ("run 3", "labels of ...") wait for those of the same subjects alone;
-    one that names none waits for all, and all for it. Keys of rows then follow each other within a subject only:
-    of two subjects, the row with the smaller key may be committed later.
+    one that names none waits for all, and all for it. Which write takes which: `judging.store.locks`. Keys of rows then
+    follow each other within a subject only: of two subjects, the row with the smaller key may be committed later.
     """
     with engine.connect().execution_options(tracejury_writes=True) as connection, connection.begin():
         if connection.dialect.name == "postgresql":

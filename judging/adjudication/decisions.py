@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, Row, Select, Table, func, insert, select
+from sqlalchemy import Connection, Engine, Row, Select, Table, func, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from tracejury.ingest.store import schema
+from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.adjudication.disputes import Dispute, ErrorGroup, Opinion, dispute, worst_first
 from tracejury.judging.adjudication.judge_column import JUDGE, finding_labels, judge_opinion, judge_shown
@@ -27,6 +27,7 @@ from tracejury.judging.labels.label_store import error_labels, newest, put_label
 from tracejury.judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
 from tracejury.judging.store import tables
 from tracejury.judging.store.audit import record
+from tracejury.judging.store.locks import labels_of
 from tracejury.judging.store.people import ensure_annotator, gold_names
 from tracejury.judging.store.revisions import Revision, largest, newest_rows, read_revision
 from tracejury.judging.store.spans import named_spans
@@ -472,19 +473,26 @@ def close(
     return version
 
 
-def accept_undisputed(connection: Connection, *, by: str, seed: str) -> list[str]:
-    """Write the gold of every trace on which nobody differs in anything; gives their ids.
+def accept_undisputed(engine: Engine, *, by: str, seed: str) -> list[str]:
+    """Write the gold of every trace on which nobody differs in anything, each by itself; gives their ids.
 
     Traces with small differences (a point, a low error that one did not see) are left for a person.
     """
-    accepted = []
-    for one in undisputed(connection, seed=seed):
-        trace_id = one.dispute.trace_id
-        if _is_unanimous(one.dispute):
-            settle_agreed(connection, trace_id, by=by, seed=seed)
-            close(connection, trace_id, by=by, seed=seed, note=AGREED)
-            accepted.append(trace_id)
-    return accepted
+    with read_transaction(engine) as connection:
+        alike = [one.dispute for one in undisputed(connection, seed=seed)]
+    unanimous = [one.trace_id for one in alike if _is_unanimous(one)]
+    return [trace_id for trace_id in unanimous if _accept(engine, trace_id, by=by, seed=seed)]
+
+
+def _accept(engine: Engine, trace_id: str, *, by: str, seed: str) -> bool:
+    """Write the gold of a trace; False where it was decided, or people differ on it, since it was listed."""
+    with write_transaction(engine, labels_of(trace_id)) as connection:
+        now = item(connection, trace_id, seed=seed)
+        if now is None or now.status == "closed" or not _is_unanimous(now.dispute):
+            return False
+        settle_agreed(connection, trace_id, by=by, seed=seed)
+        close(connection, trace_id, by=by, seed=seed, note=AGREED)
+    return True
 
 
 def gold_name(connection: Connection) -> str:

@@ -19,6 +19,7 @@ from tracejury.judging.labels.ops import Op
 from tracejury.judging.queues.queue_store import FIRST, PRACTICE, QueueError, QueueSpec, make_queue, traces_of
 from tracejury.judging.records import DIMENSIONS, ErrorLabel
 from tracejury.judging.store import tables
+from tracejury.judging.store.locks import QUEUES
 from tracejury.judging.store.spans import parents_of
 
 _review = tables.review
@@ -109,7 +110,7 @@ def make_shipped(engine: Engine, *, author: str, now: int) -> int:
         engine, annotator=SHIPPED, trace_id=SHIPPED_TRACE, base_revision=0, ops=_shipped_answers(), occasion=PRACTICE
     )
     spec = QueueSpec(name="First practice", author=author, practice=True, gold=SHIPPED)
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, QUEUES) as connection:
         return make_queue(connection, spec, [SHIPPED_TRACE], now=now)
 
 

@@ -27,6 +27,7 @@ from tracejury.judging.corpus.checking import FINDINGS, SCORES
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.queues.queueing import draw
 from tracejury.judging.store import tables
+from tracejury.judging.store.locks import QUEUES
 
 Method = Literal["random", "stratum", "disagreement"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -146,7 +147,7 @@ def sample(
         report = store(engine, _items(corpus, drawn, options), redact=options.redact)
     _require_stored(engine, drawn, report.rejected)
     now = time.time_ns() // 1000
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, QUEUES) as connection:
         key = _keep(connection, url, method, seed, len(traces), author, drawn, now)
         name = f"corpus sample {key}"
         make_queue(connection, QueueSpec(name=name, author=author, seed=seed), list(drawn["trace_id"]), now=now)

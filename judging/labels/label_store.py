@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
 import orjson
@@ -14,14 +14,19 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.parse import clean, json_text
 from tracejury.ingest.store import read_transaction, schema, write_transaction
+from tracejury.ingest.store.engine import chunks
 from tracejury.judging.labels.guidelines import acknowledged, has_read
 from tracejury.judging.labels.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
 from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues.unmasking import has_blocks, texts_of, uncovered
 from tracejury.judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
-from tracejury.judging.store import tables
+from tracejury.judging.store import locks, tables
 
+IMPORTED_AT_ONCE, MOST_LOCKS = 50, 1000
+"""Of an import: traces in one transaction, and locks that it takes; beyond them it takes the one for all."""
+_PARAMETERS = 1000  # of one statement
+_Label = TypeVar("_Label", ErrorLabel, ScoreLabel, Review)
 _error, _score, _review, _op = tables.error_label, tables.score_label, tables.review, tables.op
 
 
@@ -92,20 +97,15 @@ def apply_ops(
     return Applied(revision, tuple(op.op_id for op in ops), state_now)
 
 
-def labels_of(trace_id: str) -> str:
-    """The subject of those who write labels on a trace: rows of one trace are numbered and timed one after another."""
-    return f"labels of {trace_id}"
-
-
 def _subjects(trace_id: str, forms: Iterable[Payload]) -> set[str]:
     """What a batch writes about. A label id is named: it may belong to another trace."""
-    subjects = {labels_of(trace_id)}
+    subjects = {locks.labels_of(trace_id)}
     for form in forms:
         match form:
             case ErrorPut() | ErrorDelete():
-                subjects.add(f"label {form.label_id}")
+                subjects.add(locks.label(form.label_id))
             case ReviewPut():
-                subjects.add(queue.QUEUES)
+                subjects.add(locks.QUEUES)
     return subjects
 
 
@@ -366,7 +366,9 @@ def put_labels(
     that belongs to another person or trace gets an id of its own.
     """
     reviews = list(reviews)
-    writer = _Putter(connection, author, keeps_edits, reviews)
+    errors, scores = list(errors), list(scores)
+    trace_ids = {label.trace_id for labels in (errors, scores, reviews) for label in labels}
+    writer = _Putter(connection, author, keeps_edits, reviews, trace_ids)
     new = {
         "errors": writer.put(_error, ("label_id",), writer.own_ids([_error_row(label) for label in errors])),
         "scores": writer.put(
@@ -377,23 +379,73 @@ def put_labels(
     return Put(new, tuple(writer.kept))
 
 
+def import_labels(
+    engine: Engine,
+    *,
+    errors: Sequence[ErrorLabel],
+    scores: Sequence[ScoreLabel],
+    reviews: Sequence[Review],
+    author: str,
+) -> Put:
+    """Append labels made elsewhere as `put_labels` with `keeps_edits`, some traces in one transaction.
+
+    A save waits for those that hold its own trace alone. Cut off, the traces before are there; done again, it goes on.
+    """
+    done = Put(dict.fromkeys(("errors", "scores", "reviews"), 0), ())
+    own_errors, own_scores, own_reviews = _by_trace(errors), _by_trace(scores), _by_trace(reviews)
+    for some in chunks([*{**own_errors, **own_scores, **own_reviews}], IMPORTED_AT_ONCE):
+        of_errors = [label for trace_id in some for label in own_errors.get(trace_id, ())]
+        subjects = {*map(locks.labels_of, some), *(locks.label(one.label_id) for one in of_errors)}
+        with write_transaction(engine, *(subjects if len(subjects) <= MOST_LOCKS else ())) as connection:
+            put = put_labels(
+                connection,
+                errors=of_errors,
+                scores=[label for trace_id in some for label in own_scores.get(trace_id, ())],
+                reviews=[label for trace_id in some for label in own_reviews.get(trace_id, ())],
+                author=author,
+                keeps_edits=True,
+            )
+        done = Put({name: done.new[name] + count for name, count in put.new.items()}, (*done.kept, *put.kept))
+    return done
+
+
+def _by_trace(labels: Iterable[_Label]) -> dict[str, list[_Label]]:
+    groups: dict[str, list[_Label]] = {}
+    for label in labels:
+        groups.setdefault(label.trace_id, []).append(label)
+    return groups
+
+
 class _Putter:
     """Compares rows with the history of their key and appends those that say something new."""
 
-    def __init__(self, connection: Connection, author: str, keeps_edits: bool, reviews: Sequence[Review]) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        author: str,
+        keeps_edits: bool,
+        reviews: Sequence[Review],
+        trace_ids: Set[str],
+    ) -> None:
         self.connection, self.keeps_edits = connection, keeps_edits
         self.kept: list[str] = []
-        self.digests = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).all())
+        self.trace_ids = sorted(trace_ids)
+        trace = schema.trace.c
+        self.digests = {
+            row.trace_id: row.digest
+            for some in chunks(self.trace_ids, _PARAMETERS)
+            for row in connection.execute(select(trace.trace_id, trace.digest).where(trace.trace_id.in_(some)))
+        }
         self.versions = {(review.annotator, review.trace_id): review.guideline_version for review in reviews}
         self.common = {"author": author, "created_at": time.time_ns() // 1000, "op_id": None}
 
     def own_ids(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows, an id that is another's replaced by one made of person, trace and id."""
+        query = select(_error.c.label_id, _error.c.annotator, _error.c.trace_id).distinct()
         owners = {
             row.label_id: (row.annotator, row.trace_id)
-            for row in self.connection.execute(
-                select(_error.c.label_id, _error.c.annotator, _error.c.trace_id).distinct()
-            ).all()
+            for some in chunks([row["label_id"] for row in rows], _PARAMETERS)
+            for row in self.connection.execute(query.where(_error.c.label_id.in_(some)))
         }
         for row in rows:
             owner = (row["annotator"], row["trace_id"])
@@ -403,7 +455,7 @@ class _Putter:
         return rows
 
     def put(self, table: Table, keys: tuple[str, ...], rows: list[dict[str, Any]]) -> int:
-        history = _history(self.connection, table, keys)
+        history = _history(self.connection, table, keys, self.trace_ids)
         new = []
         for row in rows:
             before = history.get(tuple(row[key] for key in keys), [])
@@ -640,13 +692,14 @@ def _review_row(review: Review) -> dict[str, Any]:
 
 
 def _history(
-    connection: Connection, table: Table, keys: tuple[str, ...]
+    connection: Connection, table: Table, keys: tuple[str, ...], trace_ids: Sequence[str]
 ) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
-    """All rows of first occasions by key, oldest first."""
+    """All rows of first occasions on these traces by key, oldest first."""
     history: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    rows = connection.execute(select(table).where(table.c.occasion == 0).order_by(table.c.row_key)).mappings()
-    for row in rows.all():
-        history.setdefault(tuple(row[key] for key in keys), []).append(dict(row))
+    query = select(table).where(table.c.occasion == 0).order_by(table.c.row_key)
+    for some in chunks(trace_ids, _PARAMETERS):
+        for row in connection.execute(query.where(table.c.trace_id.in_(some))).mappings().all():
+            history.setdefault(tuple(row[key] for key in keys), []).append(dict(row))
     return history
 
 

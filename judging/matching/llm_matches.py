@@ -13,7 +13,6 @@ from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.judges.limits import StopRunError
 from tracejury.judging.matching.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model
 from tracejury.judging.matching.matches import (
-    MATCHES,
     by_person,
     candidates_of,
     complete_errors,
@@ -26,6 +25,7 @@ from tracejury.judging.matching.rule import BY_MODEL, Candidate
 from tracejury.judging.records import Call, ErrorLabel, Failure
 from tracejury.judging.store import tables
 from tracejury.judging.store.audit import record
+from tracejury.judging.store.locks import MATCHES
 from tracejury.judging.store.spans import parents_of
 
 ASKED = "matches proposed by a model"

@@ -40,6 +40,7 @@ from tracejury.judging.runs.verdict_imports import resolve_waiting
 from tracejury.judging.runs.verdicts import findings_of, now
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word, version_names
+from tracejury.judging.store.locks import MATCHES
 from tracejury.judging.store.people import ensure_annotator
 from tracejury.judging.store.revisions import largest
 from tracejury.judging.store.spans import parents_of
@@ -71,10 +72,6 @@ class Decision:
     localized: bool
     at: int
     proposers: tuple[str, ...] = ()
-
-
-MATCHES = "matches"
-"""The subject of those who write matches and reviews of findings."""
 
 
 def propose_matches(

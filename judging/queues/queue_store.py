@@ -35,6 +35,7 @@ from tracejury.judging.queues.strategies import Stratum
 from tracejury.judging.queues.strategies import judge_spread as judge_spread
 from tracejury.judging.store import tables
 from tracejury.judging.store.audit import record
+from tracejury.judging.store.locks import QUEUES
 
 FIRST, REPEAT, PRACTICE = 0, 1, 2
 """The occasions of a person's work on a trace: in earnest, the hidden repeat, practice."""
@@ -42,8 +43,6 @@ FIRST, REPEAT, PRACTICE = 0, 1, 2
 SUBMITTED = ("counted", "extra")
 FINISHED = (*SUBMITTED, "skipped")
 SECOND = 1_000_000
-QUEUES = "queues"
-"""The subject of those who hand out places, and of those whose review takes or ends one."""
 Status = Literal["open", "submitted", "skipped"]
 Outcome = Literal["counted", "extra", "skipped", "expired"]
 Hidden = Literal["agent", "model"]

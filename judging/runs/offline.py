@@ -14,17 +14,16 @@ from tracejury.judging.checks import MODEL, checks_version, judge_offline
 from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.records import DIMENSIONS, Call, Dimension, Failure, Verdict
 from tracejury.judging.runs.verdicts import (
-    JUDGES,
     JudgeVersion,
     add_cells,
     add_run,
     ensure_judge_version,
     finish_cell,
     set_run_status,
-    subject_of,
     trace_digests,
 )
 from tracejury.judging.store import tables
+from tracejury.judging.store.locks import JUDGES, cells_of
 
 Progress = Callable[[int, int], None]
 _log = logging.getLogger(__name__)
@@ -73,14 +72,14 @@ def judge_all(
             trace = load(connection, trace_id, with_logs=False)
         verdicts = verdicts_of(trace, missing)
         assert run_key is not None
-        with write_transaction(engine, subject_of(run_key)) as connection:
+        with write_transaction(engine, cells_of(run_key)) as connection:
             _keep(connection, run_key, verdicts, versions)
         states.update(verdict.state for verdict in verdicts)
         findings += sum(len(verdict.findings) for verdict in verdicts if isinstance(verdict, Verdict))
         if progress is not None:
             progress(number + 1, len(work))
     if run_key is not None:
-        with write_transaction(engine, subject_of(run_key)) as connection:
+        with write_transaction(engine, cells_of(run_key)) as connection:
             set_run_status(connection, run_key, "done")
     return {
         "run": run_key,

@@ -16,8 +16,9 @@ from tracejury.judging.records import FAILED_STATES
 from tracejury.judging.runs.run_owner import is_alive
 from tracejury.judging.runs.run_spec import RunSpec, RunStatus
 from tracejury.judging.runs.run_store import check_free, unanswered
-from tracejury.judging.runs.verdicts import JUDGES, JudgeVersion, add_cells, add_run, ensure_judge_version, subject_of
+from tracejury.judging.runs.verdicts import JudgeVersion, add_cells, add_run, ensure_judge_version
 from tracejury.judging.store import tables
+from tracejury.judging.store.locks import JUDGES, cells_of
 
 _cell, _reply, _run, _request = tables.cell, tables.reply, tables.run, tables.request
 _AT_ONCE = 500  # keys in one statement
@@ -100,7 +101,7 @@ def renew_limits(engine: Engine, run_key: int, spec: RunSpec) -> None:
     kept = run_spec(engine, run_key)
     renewed = replace(spec, rubrics=kept.rubrics, models=kept.models, repeats=kept.repeats, mode=kept.mode,
                       order=kept.order, agent=kept.agent, parameters=kept.parameters)  # fmt: skip
-    with write_transaction(engine, subject_of(run_key)) as connection:
+    with write_transaction(engine, cells_of(run_key)) as connection:
         connection.execute(
             update(_run)
             .where(_run.c.run_key == run_key)
@@ -117,7 +118,7 @@ def ensure_free(engine: Engine, run_key: int) -> None:
 def want_failed_again(engine: Engine, run_key: int, states: Sequence[str] = FAILED_STATES) -> int:
     """Make failed cells wait again, their replies never to be replayed; returns how many."""
     failed = and_(_cell.c.run_key == run_key, _cell.c.state.in_(states))
-    with write_transaction(engine, subject_of(run_key)) as connection:
+    with write_transaction(engine, cells_of(run_key)) as connection:
         keys = list(connection.scalars(select(_cell.c.cell_key).where(failed)))
         for at in range(0, len(keys), _AT_ONCE):
             _want_again(connection, keys[at : at + _AT_ONCE])
@@ -139,14 +140,14 @@ def wish(engine: Engine, run_key: int, status: RunStatus) -> None:
     A wish that does not fit where the run stands by now (to cancel what is done) changes nothing.
     """
     fits = and_(_run.c.run_key == run_key, _run.c.status.in_(_WISHES[status]))
-    with write_transaction(engine, subject_of(run_key)) as connection:
+    with write_transaction(engine, cells_of(run_key)) as connection:
         connection.execute(update(_run).where(fits).values(status=status))
 
 
 def pause(engine: Engine, run_key: int, message: str) -> None:
     """Pause a run that cannot be worked on, with its reason, unless a process owns it or it has ended."""
     fits = and_(_run.c.run_key == run_key, _run.c.owner.is_(None), _run.c.status.not_in(("done", "cancelled")))
-    with write_transaction(engine, subject_of(run_key)) as connection:
+    with write_transaction(engine, cells_of(run_key)) as connection:
         connection.execute(update(_run).where(fits).values(status="paused", message=message))
 
 

@@ -33,8 +33,9 @@ from tracejury.judging.runs.run_owner import (
     silent_s,
 )
 from tracejury.judging.runs.run_spec import STOPPED, RunStatus
-from tracejury.judging.runs.verdicts import finish_cells, now, subject_of
+from tracejury.judging.runs.verdicts import finish_cells, now
 from tracejury.judging.store import tables
+from tracejury.judging.store.locks import cells_of
 
 OPEN_STATES = ("pending", "running")
 _cell, _reply, _run, _batch = tables.cell, tables.reply, tables.run, tables.batch
@@ -168,7 +169,7 @@ class RunStore:
         What a person or a budget has stopped stays so, unless this start `resumes` it. Cells that the last owner had
         in hand wait again. Raises `RunHeldError` where another process owns the run.
         """
-        with write_transaction(self.engine, subject_of(self.run_key)) as connection:
+        with write_transaction(self.engine, cells_of(self.run_key)) as connection:
             run = connection.execute(select(_run).where(_run.c.run_key == self.run_key)).one()
             status: RunStatus = run.status
             if status in STOPPED and not resumes:
@@ -242,7 +243,7 @@ class RunStore:
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         """A write transaction of the run's owner. Raises `RunTakenError` where this process is it no longer."""
-        with write_transaction(self.engine, subject_of(self.run_key)) as connection:
+        with write_transaction(self.engine, cells_of(self.run_key)) as connection:
             if not self._owns(connection):
                 raise RunTakenError(
                     f"run {self.run_key} has another owner: this process stopped for so long that another took it "
@@ -369,7 +370,7 @@ class RunStore:
         A former owner may still store the answer to a request of its own that its successor waits for: so it is not
         sent again.
         """
-        with write_transaction(self.engine, subject_of(self.run_key)) as connection:
+        with write_transaction(self.engine, cells_of(self.run_key)) as connection:
             own = paid if self._owns(connection) else [one for one in paid if _is_under_way(connection, one)]
             self._keep(connection, own)
         self._know(paid)

@@ -19,7 +19,6 @@ from tracejury.judging.judges.evidence import place_evidence
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.records import Failure, Finding, Verdict
 from tracejury.judging.runs.verdicts import (
-    JUDGES,
     JudgeVersion,
     add_cells,
     add_run,
@@ -30,6 +29,7 @@ from tracejury.judging.runs.verdicts import (
     to_outcome,
 )
 from tracejury.judging.store import tables
+from tracejury.judging.store.locks import JUDGES
 
 
 def import_outcomes(

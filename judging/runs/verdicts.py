@@ -29,15 +29,6 @@ _ADD_FINDINGS = insert(_finding).returning(_finding.c.finding_key, sort_by_param
 _ADD_CITATIONS = insert(_citation)
 
 
-JUDGES = "judge versions"
-"""The subject of those who may make a judge version: of two at once, the second finds what the first made."""
-
-
-def subject_of(run_key: int) -> str:
-    """What a writer of this run's cells, requests and state names as its subject."""
-    return f"run {run_key}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class JudgeVersion:
     """Everything that could change what a judge says; `version` is the hash of it all."""

@@ -12,11 +12,13 @@ from typing import Any, Literal, get_args
 import orjson
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from sqlalchemy import Connection, Engine, Row, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import tables
 from tracejury.judging.store.audit import record
+from tracejury.judging.store.locks import PEOPLE
 
 Role = Literal["annotator", "adjudicator", "researcher", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -78,7 +80,6 @@ def add_person(
 ) -> Person:
     """Make someone known. A name that so far only stood at imported labels becomes a person. Raises `PeopleError`."""
     name = free_name(connection, name)
-    known = _row(connection, name)
     values = {
         "display_name": display_name.strip() or name,
         "kind": PERSON,
@@ -87,11 +88,8 @@ def add_person(
         "password_hash": None if password is None else hashed(password),
         "active": True,
     }
-    if known is None:
-        now = time.time_ns() // 1000
-        connection.execute(insert(_table).values(annotator=name, settings="{}", created_at=now, **values))
-    else:
-        connection.execute(update(_table).where(_table.c.annotator == name).values(**values))
+    ensure_annotator(connection, name)
+    connection.execute(update(_table).where(_table.c.annotator == name).values(**values))
     record(connection, who=by, what="person added", subject=name, detail={"role": role})
     return _must(connection, name)
 
@@ -241,7 +239,7 @@ def sign_in(
 
 def sign_out(engine: Engine, name: str) -> None:
     """End this person's sessions, on every machine."""
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, PEOPLE) as connection:
         row = _row(connection, name)
         if row is None:
             return
@@ -396,17 +394,17 @@ def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported
     """Make the annotator known under this name unless it is."""
     known = connection.scalar(select(tables.annotator.c.annotator).where(tables.annotator.c.annotator == name))
     if known is None:
-        connection.execute(
-            insert(tables.annotator).values(
-                annotator=name,
-                display_name=name,
-                kind=kind,
-                role=role,
-                settings="{}",
-                active=True,
-                created_at=time.time_ns() // 1000,
-            )
+        insert_of = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+        made = insert_of(tables.annotator).values(
+            annotator=name,
+            display_name=name,
+            kind=kind,
+            role=role,
+            settings="{}",
+            active=True,
+            created_at=time.time_ns() // 1000,
         )
+        connection.execute(made.on_conflict_do_nothing())  # another may have made it meanwhile
 
 
 def gold_names(connection: Connection) -> frozenset[str]:

@@ -374,8 +374,8 @@ class TestAgreed:
         assert decide(space, "settle_agreed", trace_id(0), seed=SEED) == 0
 
     def test_unanimous_traces_become_gold_in_one_go_and_others_wait(self, space: Workspace) -> None:
-        assert decide(space, "accept_undisputed", seed=SEED) == [trace_id(2)]
-        assert decide(space, "accept_undisputed", seed=SEED) == []
+        assert desk.accept_undisputed(space.engine, by="judy", seed=SEED) == [trace_id(2)]
+        assert desk.accept_undisputed(space.engine, by="judy", seed=SEED) == []
         errors, scores, done = gold(space)
         assert len(errors) == 1
         assert done == [trace_id(2)]

@@ -21,7 +21,7 @@ from tracejury.ingest.check import check_store
 from tracejury.ingest.store import load, read_transaction, search, write_transaction
 from tracejury.ingest.trace import Source, SpanDraft
 from tracejury.ingest.tree import assemble
-from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels, labels_of
+from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.records import DIMENSIONS, Call, Dimension, Verdict
 from tracejury.judging.runs.offline import judge_all
@@ -29,6 +29,7 @@ from tracejury.judging.runs.run_owner import RunHeldError, RunTakenError
 from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, open_workspace, tables
+from tracejury.judging.store.locks import labels_of
 
 
 @pytest.fixture

@@ -15,21 +15,29 @@ import pytest
 from sqlalchemy import Connection, func, insert, select
 from tests.build import small_trace, span_id
 from tests.judging.grid import Counting, Grid, plan_more
-from tests.judging.team import many_traces, queue_of, trace_id
+from tests.judging.team import many_traces, queue_of, submit, trace_id
 
 from tracejury.ingest.batch import store
 from tracejury.ingest.store import TRACES, read_transaction, write_transaction
+from tracejury.judging.adjudication import decisions
 from tracejury.judging.integrity import check_opinions
-from tracejury.judging.labels.label_store import Applied, apply_ops, labels_of
+from tracejury.judging.labels import guidelines
+from tracejury.judging.labels.comments import comments
+from tracejury.judging.labels.label_store import Applied, apply_ops, import_labels
+from tracejury.judging.labels.my_work import return_traces
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.matches import newest_label, propose_matches
-from tracejury.judging.queues.queue_store import QUEUES, next_item
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
+from tracejury.judging.records import ErrorLabel, Review
 from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.locks import COMMENTS, GUIDELINE, QUEUES, labels_of
+from tracejury.judging.store.locks import PEOPLE as PEOPLE_LOCK
+from tracejury.judging.store.people import add_person, sign_out
 from tracejury.judging.store.revisions import Revision, revision
 
-ITEMS, PEOPLE, WANTED, LABELS = 8, 6, 2, 3
+ITEMS, PEOPLE, WANTED, LABELS, GOLD = 8, 6, 2, 3, 4
 PATIENCE_S = 60
 
 
@@ -78,6 +86,8 @@ def test_nobody_waits_for_the_writers_of_another_subject(space: Workspace, tmp_p
         assert pool.submit(run.claim).result(PATIENCE_S)
         seen = {"annotator": "ada", "trace_ids": [trace_id(2)], "what": "Compare"}
         pool.submit(lambda: note_seen(space.engine, **seen)).result(PATIENCE_S)
+        for work in (administer, publish):
+            pool.submit(work, space, 2).result(PATIENCE_S)
     run.leave()
 
 
@@ -189,6 +199,74 @@ def test_no_label_revision_place_or_verdict_is_lost(space: Workspace, tmp_path: 
     assert check_opinions(space.engine) == []
     assert [states for states in watch.seen.values() if len(states) > 1] == []
     assert len(watch.seen) > 5
+
+
+def imported(number: int) -> dict[str, Any]:
+    """One person's labels on the traces without gold, as a file of another tool holds them."""
+    who, traces = f"theirs-{number}", [trace_id(at) for at in range(GOLD, ITEMS)]
+    common = {"annotator": who, "span_ids": (span_id(2),), "dimensions": ("TC",), "impact": "low"}
+    errors = [ErrorLabel(label_id=f"{who}-{one}", trace_id=one, **common) for one in traces]  # type: ignore[arg-type]
+    reviews = [Review(trace_id=one, annotator=who, status="submitted") for one in traces]
+    return {"errors": errors, "scores": [], "reviews": reviews, "author": "test"}
+
+
+def adjudicate(space: Workspace, number: int) -> None:
+    """Write the gold of a trace, as the page Adjudicate does by one press after the other."""
+    trace = trace_id(number)
+    for _ in range(2):
+        with write_transaction(space.engine, labels_of(trace)) as connection:
+            decisions.settle_agreed(connection, trace, by=f"judy-{number}", seed="s")
+    with write_transaction(space.engine, labels_of(trace)) as connection:
+        decisions.close(connection, trace, by=f"judy-{number}", seed="s")
+
+
+def administer(space: Workspace, number: int) -> None:
+    """A person, a queue and a return, in one transaction as the forms of the page Admin do it."""
+    with write_transaction(space.engine, PEOPLE_LOCK, QUEUES, COMMENTS) as connection:
+        add_person(connection, f"new-{number}", role="annotator", by="root")
+        make_queue(connection, QueueSpec(name=f"queue-{number}", author="root"), [trace_id(number)], now=number + 1)
+        return_traces(connection, [trace_id(0)], ["ann"], by="root", reason=f"look again {number}")
+
+
+def publish(space: Workspace, number: int) -> int:
+    with write_transaction(space.engine, GUIDELINE) as connection:
+        return guidelines.publish(connection, {"general": f"text {number}"}, author="root", note="")
+
+
+def test_imports_gold_and_administration_run_beside_annotators_and_nothing_is_lost(space: Workspace) -> None:
+    """Twenty clients: what each wrote is there once, and none ends in a deadlock."""
+    for who in ("ann", "bob"):
+        for at in range(ITEMS):
+            submit(space, who, trace_id(at), scores={"LC": 2})
+    with ThreadPoolExecutor(20) as pool:
+        saving = [pool.submit(work_on, space, f"p{who}") for who in range(6)]
+        others = [
+            *(pool.submit(import_labels, space.engine, **imported(number // 2)) for number in range(4)),
+            *(pool.submit(adjudicate, space, number) for number in range(GOLD)),
+            *(pool.submit(administer, space, number) for number in range(4)),
+            pool.submit(sign_out, space.engine, "ann"),
+        ]
+        versions = [pool.submit(publish, space, number) for number in range(3)]
+        assert [one.result(PATIENCE_S) for one in saving] == [ITEMS * LABELS] * 6
+        for one in others:
+            one.result(PATIENCE_S)
+        assert sorted(one.result(PATIENCE_S) for one in versions) == [1, 2, 3]
+    error, annotator = tables.error_label.c, tables.annotator.c.annotator
+    with read_transaction(space.engine) as connection:
+        by_author = select(error.author, func.count()).group_by(error.author)
+        written = {row[0]: row[1] for row in connection.execute(by_author)}
+        assert written == {"test": 2 * (ITEMS - GOLD), **{f"p{who}": ITEMS * LABELS for who in range(6)}}
+        gold = decisions.decisions_by_trace(connection)
+        assert {gold[trace_id(number)].version for number in range(GOLD)} == {1}
+        new = select(func.count()).where(annotator.startswith("new-"))
+        assert connection.scalar(new) == 4
+        assert len(comments(connection)) == 4
+    assert check_opinions(space.engine) == []
+
+
+def work_on(space: Workspace, who: str) -> int:
+    """Labels on every trace, one after the other; how many were acknowledged."""
+    return sum(save(space, who, trace_id(at), number) > 0 for at in range(ITEMS) for number in range(LABELS))
 
 
 def _run(grid: Grid) -> dict[str, int]:

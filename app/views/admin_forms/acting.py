@@ -13,6 +13,7 @@ from tracejury.app.components.figures import plain
 from tracejury.app.session import user, workspace
 from tracejury.ingest.store import write_transaction
 from tracejury.judging.queues.queue_store import QueueError
+from tracejury.judging.store.locks import COMMENTS, PEOPLE, QUEUES
 from tracejury.judging.store.people import PeopleError
 
 Made = TypeVar("Made")
@@ -31,7 +32,7 @@ def attempt(work: Callable[[Connection], Made]) -> Done[Made] | None:
         st.error("Only an administrator may do this.")
         return None
     try:
-        with write_transaction(workspace().engine) as connection:
+        with write_transaction(workspace().engine, PEOPLE, QUEUES, COMMENTS) as connection:
             return Done(work(connection))
     except (PeopleError, QueueError) as problem:
         st.error(plain(f"Not done: {problem}."))
