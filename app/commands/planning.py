@@ -15,6 +15,7 @@ from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.planning import design
 from tracejury.judging.planning.design import Spread
+from tracejury.judging.planning.pilot import NO_BOUNDS
 from tracejury.judging.planning.study import Assumptions, Goal, UnitCosts, study_table
 from tracejury.judging.reports.filter_options import checked
 from tracejury.judging.reports.filters import Filters
@@ -89,8 +90,8 @@ def pilot_lines(measured: WorkspacePilot | None) -> list[str]:
         + alone
         + left
         + unpriced * bool(measured.unpriced),
-        f"design effect {pilot.effect:.2f}{_bounds(pilot.effect_bounds)}, ICC {pilot.spread.icc:.3f}"
-        f"{_bounds(pilot.icc_bounds)}, correlation of repeats {'unknown' if among is None else f'{among:.2f}'}",
+        f"design effect {pilot.effect:.2f}, ICC {pilot.spread.icc:.3f} ({NO_BOUNDS}), "
+        f"correlation of repeats {'unknown' if among is None else f'{among:.2f}'}",
     ]
 
 
@@ -190,11 +191,6 @@ def _reached(assumptions: Assumptions, traces: Sequence[int], repeats: Sequence[
 def _plain(table: pd.DataFrame) -> list[dict[str, Any]]:
     rows = table.astype(object).where(table.notna(), None).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
-
-
-def _bounds(bounds: tuple[float | None, float | None]) -> str:
-    low, high = bounds
-    return "" if low is None or high is None else f" [{low:z.2f}, {high:z.2f}]"
 
 
 def _known(value: float, form: str) -> str:

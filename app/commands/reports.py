@@ -69,7 +69,7 @@ def report(
         asked = [name for name in names if name not in apart]
         made = report_tables(inputs, asked) if asked or not names else {}
         if options["sides"]:
-            made |= _compared(home, options, settings, names)
+            made |= _compared(home, options, settings, names, inputs.frame("slices"))
             manifest |= {"compared": [*options["sides"]]}
         made |= {name: frame for name, frame in outcomes.items() if not names or name in names}
         if not from_csv and (not names or RATES.name in names):
@@ -123,7 +123,7 @@ def _split(file: Path | None) -> Split | None:
 
 
 def _compared(
-    home: Path | None, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str]
+    home: Path | None, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str], slices: pd.DataFrame
 ) -> dict[str, pd.DataFrame]:
     """The tables of two sides; those asked for, all of them by default."""
     with read_transaction(opened(home).engine) as connection:
@@ -139,9 +139,21 @@ def _compared(
         score_pairs=left.score_pairs,
         other_error_pairs=other_error_pairs,
         other_score_pairs=right.score_pairs,
+        slices=slices,
         **settings,
     )
-    return report_tables(inputs, asked) if asked else {}
+    made = report_tables(inputs, asked) if asked else {}
+    tested = {name: int(made[name]["p_holm"].notna().sum()) for name in HOLM if name in made}
+    if tested:
+        over = ", ".join(
+            f"{number:,} {'p-values ' * (not n)}in {name}" for n, (name, number) in enumerate(tested.items())
+        )
+        say(f"p_holm by Holm: over {over}")
+    return made
+
+
+HOLM = ("compared_errors", "compared_mcnemar", "compared_scores")
+"""Tables of two sides whose p-values are corrected for all of the table."""
 
 
 def _from_workspace(

@@ -16,6 +16,7 @@ from tracejury.app.session import must, workspace
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.planning import design
 from tracejury.judging.planning.design import Spread
+from tracejury.judging.planning.pilot import NO_BOUNDS
 from tracejury.judging.planning.study import Assumptions, Goal, UnitCosts, study_curves, study_table
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.pilots import WorkspacePilot, load_pilot
@@ -76,13 +77,13 @@ def pilot_figures(measured: WorkspacePilot) -> None:
         st.metric(title, f"{100 * (pilot.mean or 0.0):.1f} {unit}", width="content")
         if pilot.discordant is not None:
             st.metric("Caught by one alone", f"{100 * pilot.discordant:.1f} %", width="content")
-        st.metric("Design effect", _value(pilot.effect, pilot.effect_bounds), width="content", help=_EFFECT)
-        st.metric("ICC", _value(pilot.spread.icc, pilot.icc_bounds), width="content", help=_ICC)
+        st.metric("Design effect", _value(pilot.effect), width="content", help=_EFFECT)
+        st.metric("ICC", _value(pilot.spread.icc), width="content", help=_ICC)
         st.metric(
             "Correlation of repeats", "unknown" if among is None else f"{among:.2f}", width="content", help=_REPEATS
         )
     left = f" · {counted(measured.not_matched, 'error pair')} without matches left out" * bool(measured.not_matched)
-    st.caption(plain(f"{on}{left}") + " · in brackets the 95 % interval by resampling traces")
+    st.caption(plain(f"{on}{left}") + f" · design effect and ICC: {NO_BOUNDS}")
 
 
 _EFFECT = "The variance of the estimate over that of independent errors: errors of one trace resemble each other."
@@ -209,10 +210,8 @@ def _variance(rate: float | None, discordant: float | None, difference: float) -
     return None if discordant is None else design.difference_variance(discordant / 100, difference)
 
 
-def _value(value: float | None, bounds: tuple[float | None, float | None]) -> str:
-    low, high = bounds
-    text = "n/a" if value is None else f"{value:.2f}"
-    return text if low is None or high is None else f"{text} [{low:z.2f}, {high:z.2f}]"
+def _value(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.2f}"
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

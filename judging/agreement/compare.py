@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import errors, frames, scores
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Kind
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Bootstrap, Floats, cluster_bootstrap
+from tracejury.judging.agreement.intervals import DRAWS, Bootstrap, Floats, cluster_bootstrap, student_p
 from tracejury.judging.agreement.scores import POINTS, SCORE_METRICS
 
 ENOUGH_TRACES: Final = 6
@@ -120,21 +120,22 @@ def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
     return by_error.merge(about, on=keys).assign(dimension=SUITES, relevant=True, state="scored")
 
 
-def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:
+def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """Differences of precision to accuracy of two sets of error pairs, paired by judge and error.
 
     Both sides are `error_pairs`; only errors scored on both count. One row per judge, impact, kind and rate:
     left, right, difference (left minus right), low, high, n (errors on both sides), unpaired (errors of the judge
-    that one side lacks or failed on), traces, undefined_draws, significant (the interval excludes 0). Paired
-    cluster bootstrap: both sides are resampled with the same traces. Where all resamples are equal there are no bounds:
-    one trace proves nothing, six that differ alike do (sign test). Of a judge that looks for every kind of error only
-    recall means something; its other rates are NaN.
+    that one side lacks or failed on), traces, p, p_holm (over all rows), significant (the interval excludes 0). Bounds
+    and p: Student's t on the jackknife of the difference, each trace left out on both sides (Efron and Stein 1981);
+    `draws=0`: none. Where no trace makes a difference there are no bounds: one trace proves nothing, six that differ
+    alike do (sign test). Of a judge that looks for every kind of error only recall means something; its other rates are
+    NaN.
     """
     both = paired_errors(left, right)
     columns = {
         **dict.fromkeys(("dimension", "impact", "kind", "metric"), "object"),
-        **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
-        **dict.fromkeys(("n", "unpaired", "traces", "undefined_draws"), "int64"),
+        **dict.fromkeys(("left", "right", "difference", "low", "high", "p", "p_holm"), "float64"),
+        **dict.fromkeys(("n", "unpaired", "traces"), "int64"),
         "significant": "bool",
     }
     if both.empty:
@@ -151,60 +152,65 @@ def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAW
         difference = (values[..., 0, :, :] - values[..., 1, :, :]).reshape(*sums.shape[:-1], -1)
         return np.where(blank, np.nan, difference)
 
-    boot = cluster_bootstrap(joined, statistic, draws=draws, seed=seed)
-    low, high = _bounds(boot, np.repeat(_same(both), len(errors.RATES)))
+    boot = cluster_bootstrap(joined, statistic, draws=0)
+    alone = statistic(joined.astype(np.float64))  # NaN of a trace without an error that the rate counts
+    differing = (np.nan_to_num(alone) != 0).sum(axis=0)
+    apart = _apart(boot, np.repeat(_same(both), len(errors.RATES)), differing, np.ones(len(differing)), draws)
     values = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
     counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
     index = pd.MultiIndex.from_product(
         [dimensions, IMPACTS, KINDS, errors.RATES], names=["dimension", "impact", "kind", "metric"]
     )
     table = pd.DataFrame({"left": values[0], "right": values[1], "difference": values[0] - values[1]}, index=index)
-    table["low"], table["high"], table["n"] = low, high, counted
+    table = table.assign(**apart, n=counted)
     table["traces"] = np.repeat((sides[0].counts.sum(axis=-1) > 0).sum(axis=0).reshape(-1), len(errors.RATES))
-    table["undefined_draws"] = boot.undefined
-    alone = statistic(joined.astype(np.float64))  # NaN of a trace without an error that the rate counts
-    table["significant"] = _significant(boot, low, high, (np.nan_to_num(alone) != 0).sum(axis=0))
     table = table.reset_index()
     table["unpaired"] = table["dimension"].map(_unpaired(left, right, both, _ERROR))
-    return table[list(columns)].astype(columns)
+    return table.assign(p_holm=holm(table["p"].to_numpy()))[list(columns)].astype(columns)
 
 
-def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame, *, kind: Kind = "caught") -> pd.DataFrame:
-    """McNemar on the relevant errors of each judge: caught by one side alone, with Holm over the judges.
+def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    """McNemar on the relevant errors of each judge: caught, or localized, by one side alone.
 
-    One row per judge: n (relevant errors on both sides), both, only_left, only_right, neither, p_clustered (by trace:
-    `clustered_mcnemar`), p_holm (of it), and as the paper prints them statistic and p_corrected (chi-square with
-    continuity correction) and p_exact, which take errors of one trace for independent. p is NaN where n is 0.
+    One row per judge and kind: n (relevant errors on both sides), both, only_left, only_right, neither, p_clustered (by
+    trace: `clustered_mcnemar`), p_holm (of it, over all rows), and as the paper prints them statistic and p_corrected
+    (chi-square with continuity correction) and p_exact, which take errors of one trace for independent. p is NaN
+    where n is 0.
     """
     both = paired_errors(left, right)
     relevant = both[both["relevant"]]
-    rows = []
-    for dimension in frames.in_order(both["dimension"], frames.DIMENSION_ORDER):
-        rows_of_dimension = relevant[relevant["dimension"] == dimension]
-        a, b = rows_of_dimension[f"{kind}_left"].to_numpy(), rows_of_dimension[f"{kind}_right"].to_numpy()
-        test = mcnemar(int((a & ~b).sum()), int((b & ~a).sum()))
-        by_trace = pd.Series(a.astype(int) - b.astype(int)).groupby(rows_of_dimension["trace_id"].to_numpy()).sum()
-        rows.append(
-            {
-                "dimension": dimension,
-                "n": len(rows_of_dimension),
-                "both": int((a & b).sum()),
-                "only_left": test.only_left,
-                "only_right": test.only_right,
-                "neither": int((~a & ~b).sum()),
-                "p_clustered": clustered_mcnemar(by_trace.to_numpy()),
-                "statistic": test.statistic,
-                "p_corrected": test.p_corrected,
-                "p_exact": test.p_exact if len(rows_of_dimension) else None,
-            }
-        )
+    rows = [
+        _mcnemar_row(relevant[relevant["dimension"] == dimension], dimension, kind)
+        for kind in KINDS
+        for dimension in frames.in_order(both["dimension"], frames.DIMENSION_ORDER)
+    ]
     columns = {
         "dimension": "object",
+        "kind": "object",
         **dict.fromkeys(("n", "both", "only_left", "only_right", "neither"), "int64"),
         **dict.fromkeys(("p_clustered", "p_holm", "statistic", "p_corrected", "p_exact"), "float64"),
     }
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
     return table.assign(p_holm=holm(table["p_clustered"].to_numpy()))
+
+
+def _mcnemar_row(relevant: pd.DataFrame, dimension: str, kind: Kind) -> dict[str, object]:
+    a, b = relevant[f"{kind}_left"].to_numpy(), relevant[f"{kind}_right"].to_numpy()
+    test = mcnemar(int((a & ~b).sum()), int((b & ~a).sum()))
+    by_trace = pd.Series(a.astype(int) - b.astype(int)).groupby(relevant["trace_id"].to_numpy()).sum()
+    return {
+        "dimension": dimension,
+        "kind": kind,
+        "n": len(relevant),
+        "both": int((a & b).sum()),
+        "only_left": test.only_left,
+        "only_right": test.only_right,
+        "neither": int((~a & ~b).sum()),
+        "p_clustered": clustered_mcnemar(by_trace.to_numpy()),
+        "statistic": test.statistic,
+        "p_corrected": test.p_corrected,
+        "p_exact": test.p_exact if len(relevant) else None,
+    }
 
 
 def error_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
@@ -225,29 +231,29 @@ def error_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return table[(level["left"] != level["right"]).to_numpy()].reset_index(drop=True).astype(columns)
 
 
-def compare_scores(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:
+def compare_scores(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """Differences of every score metric of two sets of score pairs, paired by judge and trace.
 
     Both sides are `score_pairs`, each with its own human scores; only traces scored on both count. One row per
-    judge and metric: left, right, difference, low, high, n, unpaired (traces that one side lacks or failed on),
-    undefined_draws, significant.
+    judge and metric: left, right, difference, low, high, p, p_holm, n, unpaired (traces that one side lacks or failed
+    on), significant; bounds and p as in `compare_errors`.
     """
     both = _paired_scores(left, right)
     columns = {
         **dict.fromkeys(("dimension", "metric"), "object"),
-        **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
-        **dict.fromkeys(("n", "unpaired", "undefined_draws"), "int64"),
+        **dict.fromkeys(("left", "right", "difference", "low", "high", "p", "p_holm"), "float64"),
+        **dict.fromkeys(("n", "unpaired"), "int64"),
         "significant": "bool",
     }
     parts = [
-        _score_differences(both[both["dimension"] == dimension], draws, seed).assign(dimension=dimension)
+        _score_differences(both[both["dimension"] == dimension], draws).assign(dimension=dimension)
         for dimension in frames.in_order(both["dimension"], frames.DIMENSION_ORDER)
     ]
     if not parts:
         return frames.empty(columns)
     table = pd.concat(parts, ignore_index=True)
     table["unpaired"] = table["dimension"].map(_unpaired(left, right, both, ["dimension", "trace_id"]))
-    return table[list(columns)].astype(columns)
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))[list(columns)].astype(columns)
 
 
 def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
@@ -266,17 +272,22 @@ def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return table.assign(change=table["right"] - table["left"]).reset_index(drop=True)
 
 
-def _bounds(boot: Bootstrap, same: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Bounds of the differences: [0, 0] where the two sides are the `same`, NaN where traces differ all alike."""
-    low, high = boot.interval()
-    same = same & boot.flat & (boot.estimate == 0)
-    return np.where(same, 0.0, low), np.where(same, 0.0, high)
+def _apart(
+    boot: Bootstrap, same: NDArray[np.bool_], differing: NDArray[np.int64], spans: Floats, draws: int
+) -> dict[str, NDArray[np.generic]]:
+    """low, high, p and significant of differences (K,) that lie within `spans` of 0; nothing is known without `draws`.
 
-
-def _significant(boot: Bootstrap, low: Floats, high: Floats, differing: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the interval excludes 0; of bounds without width whether enough traces differ."""
-    alike = boot.flat & (np.nan_to_num(boot.estimate) != 0) & (differing >= ENOUGH_TRACES)
-    return np.asarray((low > 0) | (high < 0) | alike, dtype=bool)
+    [0, 0] and p = 1 where the two sides are the `same`; where traces differ all alike no bounds, p of the sign test.
+    """
+    low, high = (np.clip(bound, -spans, spans) for bound in boot.jackknife_t())
+    error, clusters = boot.standard_error(), int(boot.multiplicity.sum())
+    alike = (error <= 1e-12) & (np.nan_to_num(boot.estimate) != 0)
+    p = np.where(alike, np.minimum(2.0 ** (1 - differing), 1.0), student_p(boot.estimate, error, clusters - 1))
+    same = same & (boot.estimate == 0)
+    low, high, p = np.where(same, 0.0, low), np.where(same, 0.0, high), np.where(same, 1.0, p)
+    low, high, p = (bound if draws else np.full(len(bound), np.nan) for bound in (low, high, p))
+    is_apart = (low > 0) | (high < 0) | (alike & (differing >= ENOUGH_TRACES) & bool(draws))
+    return {"low": low, "high": high, "p": p, "significant": is_apart}
 
 
 def paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
@@ -333,7 +344,7 @@ def _paired_scores(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return sides[0].merge(sides[1], on=key, suffixes=("_left", "_right"))
 
 
-def _score_differences(mine: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
+def _score_differences(mine: pd.DataFrame, draws: int) -> pd.DataFrame:
     size = POINTS * POINTS
     cells = np.zeros((len(mine), 2 * size))
     for s, side in enumerate(("left", "right")):
@@ -349,18 +360,18 @@ def _score_differences(mine: pd.DataFrame, draws: int, seed: int) -> pd.DataFram
         return np.asarray(values[..., 0, :] - values[..., 1, :], dtype=np.float64)
 
     values = both_sides(cells.sum(axis=0))
-    boot = cluster_bootstrap(cells, statistic, draws=draws, seed=seed)
-    low, high = _bounds(boot, (cells[:, :size] == cells[:, size:]).all())
+    boot = cluster_bootstrap(cells, statistic, draws=0)
+    metrics = len(SCORE_METRICS)
+    same = np.full(metrics, (cells[:, :size] == cells[:, size:]).all())
+    traces = np.full(metrics, mine["trace_id"].nunique())
+    spans = np.array([metric.limits[1] - metric.limits[0] for metric in SCORE_METRICS])
     return pd.DataFrame(
         {
             "metric": [metric.name for metric in SCORE_METRICS],
             "left": values[0],
             "right": values[1],
             "difference": values[0] - values[1],
-            "low": low,
-            "high": high,
+            **_apart(boot, same, traces, spans, draws),
             "n": len(mine),
-            "undefined_draws": boot.undefined,
-            "significant": _significant(boot, low, high, np.full(len(low), mine["trace_id"].nunique())),
         }
     )

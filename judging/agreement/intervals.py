@@ -133,6 +133,14 @@ def student_t(degrees: float | Floats, level: float = LEVEL) -> Floats:
     return np.asarray(stdtrit(degrees, (1 + level) / 2), dtype=np.float64)
 
 
+def student_p(estimate: Floats, error: Floats, degrees: int) -> Floats:
+    """Two-sided p-values that estimates are 0 by their standard errors; NaN where there is none or it is 0."""
+    from scipy.special import stdtr
+
+    ratio = divide(np.abs(estimate), np.where(error > 1e-12, error, np.nan))
+    return np.asarray(2 * stdtr(max(degrees, 1), -ratio), dtype=np.float64)
+
+
 def mean_bounds(
     n: NDArray[np.generic], total: NDArray[np.generic], squares: NDArray[np.generic], level: float = LEVEL
 ) -> tuple[Floats, Floats]:

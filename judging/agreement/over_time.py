@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import compare, errors, frames
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Ints, cluster_bootstrap, divide
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Ints, divide, share_bounds
 
 PERIODS: Final = ("trace_id", "by", "period")
 """Columns of the periods of a trace: `by` is guideline or week, `period` its version or ISO week."""
@@ -23,7 +23,7 @@ def recall_by_period(
     """Share of reference errors that any judge of a judge model caught, by the period in which a trace was labelled.
 
     `periods`: `PERIODS`. One row per judge_model, by and period: traces, n (errors), left_out (errors that a judge
-    failed on, or that no matching has compared), hits, recall with bounds (cluster bootstrap by trace), drift_p:
+    failed on, or that no matching has compared), hits, recall with bounds (`share_bounds`, by trace), drift_p:
     `drift_test` of all periods of the judge model, NaN with fewer than two periods.
     """
     frames.require(periods, "periods", PERIODS)
@@ -79,25 +79,21 @@ def _period_rows(judge_model: str, by: str, part: pd.DataFrame, draws: int, seed
     rows = []
     for name in sorted(part["period"].unique()):
         own = sums[by_trace.index.get_level_values("period") == name]
-        boot = cluster_bootstrap(own, _rate, draws=draws, seed=seed)
-        low, high = boot.interval()
+        size, hits = own.sum(axis=0) if len(own) else (0.0, 0.0)
+        low, high = share_bounds(own[:, 1], own[:, 0]) if draws and size else (np.nan, np.nan)
         rows.append(
             {
                 "judge_model": judge_model,
                 "by": by,
                 "period": str(name),
                 "traces": len(own),
-                "n": int(own[:, 0].sum()),
+                "n": int(size),
                 "left_out": int(left_out[name]),
-                "hits": int(own[:, 1].sum()),
-                "recall": float(boot.estimate[0]),
-                "recall_low": float(low[0]),
-                "recall_high": float(high[0]),
+                "hits": int(hits),
+                "recall": hits / size if size else np.nan,
+                "recall_low": float(low),
+                "recall_high": float(high),
                 "drift_p": drift,
             }
         )
     return rows
-
-
-def _rate(sums: Floats) -> Floats:
-    return divide(sums[..., [1]], sums[..., [0]])

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import pandas as pd
 
-from tracejury.judging.agreement import errors, findings, matchers, prevalence
+from tracejury.judging.agreement import errors, findings, matchers, prevalence, trail
 from tracejury.judging.agreement.figure import Reason
 
 Why = Callable[[Mapping[str, Any], str], str]
 """Of a row and the name of an undefined figure: why it is undefined."""
 FLAT: Final[Reason] = "traces do not vary"
 INTERVAL: Final = "interval"
+_WITHHELD: Final = {"joint_accuracy": trail.WITHHELD}
 
 
 def explained(
@@ -43,7 +44,7 @@ def _told(
     reasons = {name: why(row, name) for name in figures if gaps[name]}
     for name, of in bounds.items():
         if not gaps[name] and gaps[f"{of}_low"]:
-            reasons[f"{name} {INTERVAL}"] = FLAT
+            reasons[f"{name} {INTERVAL}"] = _WITHHELD.get(name, FLAT)
     return told(reasons)
 
 

@@ -220,7 +220,7 @@ def compared_slices(
 
     One row per by, slice, dimension and kind: left, right, difference, low, high, n (relevant errors that both sides
     answered), significant. `p`: the test of one difference in all slices (`equal_means`, slices of `LEAST_TRACES`
-    traces or more), the same in each row of a by, dimension and kind; `p_holm` over the dimensions of a by and kind.
+    traces or more), the same in each row of a by, dimension and kind; `p_holm` over the dimensions and kinds of a by.
     `reason`: why a cell is empty.
     """
     known, both = checked_slices(slices), compare.paired_errors(left, right)
@@ -249,14 +249,13 @@ def _compared_by(placed: pd.DataFrame, left: pd.DataFrame, right: pd.DataFrame, 
     for name in slice_order(list(placed["slice"])):
         own = placed.loc[placed["slice"] == name, ["dimension", "trace_id", "error_id"]]
         sides = (errors.checked_pairs(side).merge(own, on=list(own.columns)) for side in (left, right))
-        table = compare.compare_errors(*sides, draws=draws, seed=seed)
+        table = compare.compare_errors(*sides, draws=draws)
         parts.append(table[(table["impact"] == "all") & (table["metric"] == "recall")].assign(slice=name))
-    rows = pd.concat(parts, ignore_index=True).drop(columns="n")
+    rows = pd.concat(parts, ignore_index=True).drop(columns=["n", "p", "p_holm"])
     relevant = placed[placed["relevant"]]
     rows = rows.merge(_relevant_counts(relevant), on=["slice", "dimension"], how="left").fillna({"n": 0})
     tests = pd.DataFrame([_difference_test(relevant, *at, draws, seed) for at in _tested_pairs(rows)])
-    for kind in frames.KINDS:
-        tests.loc[tests["kind"] == kind, "p_holm"] = holm(tests.loc[tests["kind"] == kind, "p"].to_numpy())
+    tests["p_holm"] = holm(tests["p"].to_numpy(dtype=np.float64))
     rows = rows.merge(tests, on=["dimension", "kind"])
     rows["reason"] = [_why_empty(row, draws) for row in rows.to_dict("records")]
     return rows

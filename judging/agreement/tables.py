@@ -252,8 +252,8 @@ class Table:
     """Figures whose bounds are not named by them."""
     unbounded: tuple[str, ...] = ()
     """Figures without bounds."""
-    interval: str = "bootstrap by trace"
-    """How its bounds are made, in the words of a note below it."""
+    interval: str = ""
+    """How its bounds are made, in the words of a note below it; empty where it has none."""
 
     def made(self, inputs: Inputs) -> pd.DataFrame:
         """The table, with the reason of each empty figure beside it."""
@@ -359,19 +359,18 @@ def _trail(inputs: Inputs) -> pd.DataFrame:
         inputs.frame("trail_predictions"),
         inputs.frame("trail_traces"),
         draws=inputs.draws,
-        seed=inputs.seed,
     )
 
 
 def _error_differences(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("error_pairs"), inputs.frame("other_error_pairs")
-    table = compare.compare_errors(left, right, draws=inputs.draws, seed=inputs.seed)
+    table = compare.compare_errors(left, right, draws=inputs.draws)
     return reasons.of_compared(table, draws=inputs.draws)
 
 
 def _score_differences(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("score_pairs"), inputs.frame("other_score_pairs")
-    table = compare.compare_scores(left, right, draws=inputs.draws, seed=inputs.seed)
+    table = compare.compare_scores(left, right, draws=inputs.draws)
     return reasons.of_compared(table, draws=inputs.draws)
 
 
@@ -421,6 +420,7 @@ _TWO_ERRORS: Final[tuple[InputName, ...]] = ("error_pairs", "other_error_pairs")
 _TWO_SCORES: Final[tuple[InputName, ...]] = ("score_pairs", "other_score_pairs")
 _TRAIL: Final[tuple[InputName, ...]] = ("trail_gold", "trail_predictions", "trail_traces")
 _BY_TRACE: Final = "Wilson's with the effective number of units by trace and Student's t"
+_JACKKNIFE: Final = "Student's t on the jackknife by trace"
 _WILSON: Final = "Wilson's"
 _BOTH_SAMPLES: Final = "Jeffreys posteriors of the errors and of the pairs that the rule was measured on"
 _OF_SCORES: Final = "Wilson's for accuracies, on Fisher's z by trace for the others"
@@ -758,6 +758,7 @@ TABLES: Final[tuple[Table, ...]] = (
             "fewer than two periods" if name == "drift_p" else "no error that was answered and matched"
         ),
         unbounded=("drift_p",),
+        interval=_BY_TRACE,
     ),
     Table(
         name="error_slices",
@@ -824,10 +825,11 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Two sides: differences of precision to accuracy",
         needs=_TWO_ERRORS,
         build=_error_differences,
+        interval=_JACKKNIFE,
     ),
     Table(
         name="compared_mcnemar",
-        title="Two sides: McNemar on caught errors, Holm over judges",
+        title="Two sides: McNemar on caught and on localized errors, Holm over all of them",
         needs=_TWO_ERRORS,
         build=lambda inputs: compare.mcnemar_table(inputs.frame("error_pairs"), inputs.frame("other_error_pairs")),
         why=reasons.of_test,
@@ -838,6 +840,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Two sides: differences of recall by slice, with a test whether they differ between slices",
         needs=(*_TWO_ERRORS, "slices"),
         build=_compared_slices,
+        interval=_JACKKNIFE,
     ),
     Table(
         name="compared_error_flips",
@@ -850,6 +853,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Two sides: differences of score metrics",
         needs=_TWO_SCORES,
         build=_score_differences,
+        interval=_JACKKNIFE,
     ),
     Table(
         name="compared_score_flips",
@@ -863,6 +867,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_TRAIL,
         build=_trail,
         why=reasons.of_trail,
+        interval=f"{_BY_TRACE}; of weighted F1 and predictions an error Student's t on the jackknife",
     ),
     Table(
         name="trail_correlations",

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, cluster_bootstrap, divide
+from tracejury.judging.agreement.intervals import DRAWS, Bootstrap, Floats, cluster_bootstrap, divide, share_bounds
 
 CATEGORIES: Final = (
     "Language-only",
@@ -177,14 +177,14 @@ def trail_table(
     traces: pd.DataFrame,
     *,
     draws: int = DRAWS,
-    seed: int = SEED,
 ) -> pd.DataFrame:
     """TRAIL's official measures and ours of each judge model, unreadable answers as empty and left out.
 
     As `trail_traces`, with a column judge model in `predicted` and `traces`. Two rows per judge model; `failures` says
     which of `FAILED_ANSWERS` it is, the official one first. Columns: traces, failed, gold_errors, predictions, then
     weighted_f1, location_accuracy, joint_accuracy (official; recall measures), pair_precision, pair_recall,
-    pair_f1, predictions_per_error, each with bounds of the bootstrap by trace.
+    pair_f1, predictions_per_error, each with bounds by trace: of the weighted F1 and of predictions_per_error
+    Student's t on the jackknife, of the others `share_bounds` (`draws=0`: none).
     """
     predictions = frames.with_defaults(predicted, {"judge_model": frames.NO_JUDGE_MODEL})
     states = frames.with_defaults(traces, {"judge_model": frames.NO_JUDGE_MODEL})
@@ -197,7 +197,7 @@ def trail_table(
         used = gold[gold["trace_id"].astype(str).isin(set(own["trace_id"].astype(str)))]
         for name in FAILED_ANSWERS:
             data = trail_traces(used, own_predictions, own, failures_as_zeros=name == AS_EMPTY)
-            rows.append({"judge_model": judge_model, "failures": name, **_measures(data, draws, seed)})
+            rows.append({"judge_model": judge_model, "failures": name, **measures(data, draws)})
     columns = trail_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
@@ -303,7 +303,8 @@ def _pair_rates(sums: Floats) -> Floats:
     return np.stack([divide(hits, predicted_pairs), divide(hits, reference_pairs), divide(2 * hits, both)], axis=-1)
 
 
-def _measures(data: TrailTraces, draws: int, seed: int) -> dict[str, float | int]:
+def measures(data: TrailTraces, draws: int) -> dict[str, float | int]:
+    """Compute `MEASURES` of these traces with bounds (`draws=0`: none), and count traces, failures and errors."""
     size, traces = len(CATEGORIES), len(data.location)
     sums = np.concatenate(
         [
@@ -331,8 +332,8 @@ def _measures(data: TrailTraces, draws: int, seed: int) -> dict[str, float | int
             axis=-1,
         )
 
-    boot = cluster_bootstrap(sums, statistic, draws=max(draws, 1), seed=seed)
-    low, high = boot.interval() if draws > 0 else (np.full(len(MEASURES), np.nan),) * 2
+    boot = cluster_bootstrap(sums, statistic, draws=0)
+    low, high = _bounds(boot, data) if draws > 0 and traces else (np.full(len(MEASURES), np.nan),) * 2
     row: dict[str, float | int] = {
         "traces": traces,
         "failed": data.failed,
@@ -342,3 +343,27 @@ def _measures(data: TrailTraces, draws: int, seed: int) -> dict[str, float | int
     for m, name in enumerate(MEASURES):
         row |= {name: boot.estimate[m], f"{name}_low": low[m], f"{name}_high": high[m]}
     return row
+
+
+JOINT_LEAST: Final = 100
+"""Of fewer traces the interval of the joint accuracy is withheld: of rare hits none that was tried holds."""
+WITHHELD: Final = f"fewer than {JOINT_LEAST} traces"
+
+
+def _bounds(boot: Bootstrap, data: TrailTraces) -> tuple[Floats, Floats]:
+    low, high = boot.jackknife_t()
+    matched, predicted, gold = np.moveaxis(np.asarray(data.pairs, dtype=np.float64), -1, 0)
+    one = np.ones(len(data.location))
+    shares = {
+        "location_accuracy": share_bounds(data.location, one, capped=False),
+        "pair_precision": share_bounds(matched, predicted),
+        "pair_recall": share_bounds(matched, gold),
+        "pair_f1": share_bounds(2 * matched, predicted + gold, capped=False),
+    }
+    for m, name in enumerate(MEASURES):
+        low[m], high[m] = shares.get(name, (np.maximum(low[m], 0.0), high[m]))
+        high[m] = high[m] if name == "predictions_per_error" else np.minimum(high[m], 1.0)
+    joint = MEASURES.index("joint_accuracy")
+    low[joint], high[joint] = share_bounds(data.joint, one, capped=False) if len(one) >= JOINT_LEAST else (np.nan,) * 2
+    undefined = np.isnan(boot.estimate)
+    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)

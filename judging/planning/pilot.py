@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import compare, frames
 from tracejury.judging.agreement.figure import Reason, present
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, cluster_bootstrap, divide
+from tracejury.judging.agreement.intervals import Floats, divide
 from tracejury.judging.planning.design import Spread
+
+NO_BOUNDS: Final = "no interval: none that was tried holds the true value often enough"
+"""Of ICC and design effect."""
 
 PARTS: Final = ("mean", "variance", "errors_a_trace", "size_cv", "icc", "design_effect")
 """What `clustered` finds from the sums of a trace, in this order."""
@@ -21,7 +24,8 @@ class Pilot:
     """What a pilot says of a rate or a difference: exactly one of `spread` and `reason` is present.
 
     `mean` is the rate, or the left judge's rate less the right one's; `discordant` the share of errors that one of two
-    judges alone caught. The bounds of ICC and design effect are percentiles of resamples by trace.
+    judges alone caught. ICC and design effect have no interval: none that was tried held the true value often
+    enough (`tests/judging/agreement/test_coverage.py`).
     """
 
     traces: int
@@ -30,9 +34,7 @@ class Pilot:
     discordant: float | None = None
     spread: Spread | None = None
     reason: Reason | None = None
-    icc_bounds: tuple[float | None, float | None] = (None, None)
     effect: float | None = None
-    effect_bounds: tuple[float | None, float | None] = (None, None)
 
 
 def clustered(sums: Floats) -> Floats:
@@ -81,7 +83,7 @@ def trace_sums(values: Floats, traces: NDArray[np.integer]) -> Floats:
     return np.stack([np.ones_like(n), n, n**2, total, squares, divide(total**2, n), n * total, total**2], axis=-1)
 
 
-def pilot_of(repeats: pd.DataFrame, *, discordant: float | None = None, draws: int = DRAWS, seed: int = SEED) -> Pilot:
+def pilot_of(repeats: pd.DataFrame, *, discordant: float | None = None) -> Pilot:
     """Read a pilot from values of errors: trace_id, error_id, repeat, value. The ICC is of the first repeat.
 
     The correlation of repeats is `repeat_correlation`. Undefined (`reason`) without errors, with one trace, and where
@@ -93,12 +95,9 @@ def pilot_of(repeats: pd.DataFrame, *, discordant: float | None = None, draws: i
     if len(names) < 2:
         return replace(nothing, reason="fewer than two units" if len(names) else "no units")
     values = first["value"].to_numpy(dtype=np.float64)
-    boot = cluster_bootstrap(trace_sums(values, codes), clustered, draws=draws, seed=seed)
-    part = dict(zip(PARTS, map(float, boot.estimate), strict=True))
+    part = dict(zip(PARTS, map(float, clustered(trace_sums(values, codes).sum(axis=0))), strict=True))
     if part["variance"] <= 0 or np.isnan(part["icc"]):
         return replace(nothing, mean=present(part["mean"]), discordant=discordant, reason="no variation")
-    low, high = boot.interval()
-    bounds = {name: (present(low[place]), present(high[place])) for place, name in enumerate(PARTS)}
     icc = min(1.0, max(0.0, part["icc"]))  # a negative ICC of a pilot is noise: planned as none
     among = repeat_correlation(repeats)
     return Pilot(
@@ -113,9 +112,7 @@ def pilot_of(repeats: pd.DataFrame, *, discordant: float | None = None, draws: i
             icc=icc,
             repeat_icc=None if among is None else float(np.clip(among, icc, 1.0)),
         ),
-        icc_bounds=bounds["icc"],
         effect=part["design_effect"],
-        effect_bounds=bounds["design_effect"],
     )
 
 

@@ -440,9 +440,9 @@ def differences(sources: Sources, left: str, right: str) -> pd.DataFrame:
     return compare.compare_errors(*two_arms(sources, left, right), draws=sources.inputs.draws)
 
 
-def found_by_one(sources: Sources, left: str, right: str, kind: str) -> pd.DataFrame:
-    """`compare.mcnemar_table` of two arms, of caught or localized errors."""
-    return compare.mcnemar_table(*two_arms(sources, left, right), kind="localized" if kind == "localized" else "caught")
+def found_by_one(sources: Sources, left: str, right: str) -> pd.DataFrame:
+    """`compare.mcnemar_table` of two arms."""
+    return compare.mcnemar_table(*two_arms(sources, left, right))
 
 
 def flips(sources: Sources, left: str, right: str) -> pd.DataFrame:

@@ -270,7 +270,7 @@ INTERVALS: dict[str, Json] = {
     "level": LEVEL,
     "shares": "Wilson with the effective number of units and Student's t, clustered by trace (Korn and Graubard 1998)",
     "coefficients and means": "Student's t on Fisher's z, infinitesimal jackknife by trace (Fisher 1921, Efron 1982)",
-    "differences, periods and TRAIL's measures": "percentiles of the bootstrap by trace (Efron 1979)",
+    "differences and TRAIL's official measures": "Student's t on the jackknife by trace (Efron and Stein 1981)",
 }
 """How the bounds of the tables are made, for the manifest."""
 

@@ -52,9 +52,9 @@ def load_pilot(connection: Connection, filters: Filters, judge_models: Sequence[
     people = first.ratings[first.ratings["rater_kind"] == "annotator"]
     if len(values) == 2:
         both, discordant = differences(values[0], values[1])
-        pilot = pilot_of(both, discordant=discordant, draws=filters.draws, seed=filters.seed)
+        pilot = pilot_of(both, discordant=discordant)
     else:
-        pilot = pilot_of(values[0], draws=filters.draws, seed=filters.seed)
+        pilot = pilot_of(values[0])
     return WorkspacePilot(
         reference=first.reference,
         judge_models=tuple(judge_models),

@@ -32,7 +32,7 @@ WORDS: Final = {
 }  # fmt: skip
 _LEFT_OUT: Final = ("failed", "not_applicable", "not_matched", "missing")
 _AGAINST_PEOPLE: Final = frozenset({"error_pairs", "score_pairs", "findings", "unit_labels", "trail_gold"})
-_P_VALUES: Final = ("p_clustered", "p_corrected", "p_exact", "p_holm")
+_P_VALUES: Final = ("p", "p_clustered", "p_corrected", "p_exact", "p_holm")
 _REDUNDANT: Final = ("printed", "mean_sd_ci95", "undefined_draws")
 
 
@@ -182,16 +182,9 @@ def _abbreviations(frame: pd.DataFrame) -> list[str]:
 def _notes(made_from: Mapping[str, Json], table: Table, *, has_interval: bool, has_gap: bool) -> tuple[str, ...]:
     notes = []
     if has_interval:
-        notes.append(f"In brackets 95 % intervals: {table.interval}{_drawn(made_from, table)}.")
+        notes.append(f"In brackets 95 % intervals: {table.interval}.")
     if has_gap:
         notes.append("An empty cell is undefined; the last column says why.")
     if "missing_rule" in made_from and made_from["missing"] != "drop":
         notes.append(f"Here {made_from['missing_rule']}.")
     return tuple(notes)
-
-
-def _drawn(made_from: Mapping[str, Json], table: Table) -> str:
-    """How many resamples, of which kind; nothing where none are drawn for the table or it is not known."""
-    if "bootstrap" not in table.interval or "bootstrap_draws" not in made_from:
-        return ""
-    return f" ({made_from['bootstrap_draws']:,} resamples, seed {made_from['seed']})"

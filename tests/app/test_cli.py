@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -294,9 +295,11 @@ class TestOpinions:
         run("match", "--home", home)
         words = ("report", "--home", home, "--reference", "ada", "--draws", "50", "--out", tmp_path / "r")
         run(*words, "--compare", "careful-judge", "hasty-judge", "--table", "compared_mcnemar")
-        (row,) = csv.DictReader((tmp_path / "r" / "compared_mcnemar.csv").open(encoding="utf-8"))
+        row, other = csv.DictReader((tmp_path / "r" / "compared_mcnemar.csv").open(encoding="utf-8"))
         assert (row["dimension"], int(row["n"]) > 0) == ("trail", True)
-        run(*words, "--compare", "checks", "person=ben")
+        assert (row["kind"], other["kind"]) == ("caught", "localized")
+        told = run(*words, "--compare", "checks", "person=ben").output
+        assert re.search(r"p_holm by Holm: over [\d,]+ p-values in compared_errors, [1-9]+ in compared_mcnemar", told)
         rows = csv.DictReader((tmp_path / "r" / "compared_scores.csv").open(encoding="utf-8"))
         assert "LC" in {row["dimension"] for row in rows}
         assert json.loads((tmp_path / "r" / "manifest.json").read_bytes())["compared"] == ["checks", "person=ben"]

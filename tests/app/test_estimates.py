@@ -50,7 +50,7 @@ ARMS = ("careful-judge", "hasty-judge")
 ARGUMENTS = {
     "rater_pairs": ("LC",),
     "differences": ARMS,
-    "found_by_one": (*ARMS, "caught"),
+    "found_by_one": ARMS,
     "flips": ARMS,
     "item_marks": ("LC",),
     "run_marks": ("careful-judge", "LC"),

@@ -39,10 +39,10 @@ def test_what_never_varies_is_said_once_with_who_is_compared(made: dict[str, pd.
     assert shown.notes[-1] == "Here failed judgements count as disagreement."
 
 
-def test_resamples_are_told_where_bounds_are_made_of_them() -> None:
+def test_a_note_says_how_the_bounds_are_made() -> None:
     frame = pd.DataFrame({"dimension": ["LC"], "difference": [0.1], "low": [-0.1], "high": [0.3]})
-    table = Table(name="odd", title="Odd", needs=(), build=lambda _: frame)
-    assert any("2,000 resamples, seed 7" in note for note in typeset(frame, table, MADE).notes)
+    table = Table(name="odd", title="Odd", needs=(), build=lambda _: frame, interval="of a kind")
+    assert "In brackets 95 % intervals: of a kind." in typeset(frame, table, MADE).notes
 
 
 def test_a_bound_goes_to_its_own_figure_where_names_differ() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
@@ -19,6 +20,7 @@ from tracejury.app.placeholders import with_placeholder
 from tracejury.app.views.agreement.cards import plot
 from tracejury.app.views.agreement.drilldowns import listed
 from tracejury.app.views.agreement.slices import versus_slices_card
+from tracejury.judging.agreement.compare import holm
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.estimates import SUITES
 from tracejury.judging.reports.filters import Filters
@@ -62,6 +64,9 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     if table.empty or not int(table["n"].max()):
         st.info("These two sides share no error that both judged under the same dimension.")
         return
+    tests = estimate(filters, "found_by_one", *asked)
+    tests = tests[tests["kind"] == kind].drop(columns="kind").reset_index(drop=True)
+    table, tests, number = adjusted(table, tests)
     table = table.assign(label=table["dimension"].replace({SUITES: "any judge"}))
     recall = table[table["metric"] == "recall"]
     headline(
@@ -70,12 +75,16 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     )  # fmt: skip
     paint("versus")
     with st.container(border=True):
-        layout.title("Differences", "Paired cluster bootstrap: both sides are resampled with the same traces.")
+        layout.title(
+            "Differences",
+            "Each with its 95 % interval: Student's t on the jackknife, a trace left out on both sides at once.",
+        )
         shown = table.assign(label=table["label"] + " " + table["metric"])
         event = plot(charts.paired_dots(shown, left=left, right=right), key="chart-versus", alt="Paired differences")
         point = chosen_point(event)
         st.caption(
-            "Red: the 95 % interval of the difference leaves out 0, or six traces or more all differ alike. "
+            f"Red: p < .05 by Holm over all {counted(number, 'comparison')} on this page (differences and McNemar's "
+            "tests). Hover for the interval, which is of one difference alone. "
             + (
                 "They share no dimension: each counts as one judge, an error as caught when any of it did."
                 if is_suite
@@ -87,11 +96,11 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     with st.container(border=True):
         layout.title(
             f"McNemar on {kind} errors",
-            "Errors that only one side caught; p over traces, Holm's correction over judges. "
+            f"Errors that only one side caught; p over traces, Holm's correction over all {number:,} comparisons on "
+            "this page. "
             "The chi-square and exact p, as the paper prints them, take errors of a trace for independent: they "
             "reject too often.",
         )
-        tests = estimate(filters, "found_by_one", *asked, str(kind))
         named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
         row = data_table(named, columns=MCNEMAR, key="mcnemar", is_chosen=True)
         if row is None:
@@ -130,7 +139,7 @@ MCNEMAR: dict[str, ColumnConfig] = {
         help="McNemar's test over traces (Obuchowski 1998): errors of one trace may depend",
     ),
     "p_holm": st.column_config.NumberColumn(
-        "p, Holm", format="%.3g", help="The p by trace, corrected for the number of judges"
+        "p, Holm", format="%.3g", help="The p by trace, corrected for all comparisons on this page"
     ),
     "statistic": st.column_config.NumberColumn(
         "chi-square",
@@ -141,6 +150,20 @@ MCNEMAR: dict[str, ColumnConfig] = {
     "p_exact": st.column_config.NumberColumn("p, exact", format="%.3g", help="Of the exact binomial test"),
 }
 """The columns of McNemar's test."""
+
+
+def adjusted(differences: pd.DataFrame, tests: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, int]:
+    """Both with `p_holm` over all of them, differences with `significant` by it; how many comparisons there are."""
+    p = np.concatenate([differences["p"].to_numpy(dtype=np.float64), tests["p_clustered"].to_numpy(dtype=np.float64)])
+    corrected, size = holm(p), len(differences)
+    return (
+        differences.assign(p_holm=corrected[:size], significant=corrected[:size] < ALPHA),
+        tests.assign(p_holm=corrected[size:]),
+        int((~np.isnan(p)).sum()),
+    )
+
+
+ALPHA = 0.05
 
 
 def found_by_one_side(flips: pd.DataFrame, kind: str) -> pd.DataFrame:

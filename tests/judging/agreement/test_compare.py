@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
@@ -141,11 +142,13 @@ def test_clustered_mcnemar_holds_its_level_where_the_plain_one_does_not() -> Non
 
 def test_mcnemar_counts_relevant_errors_caught_by_one_side_alone() -> None:
     left, right = error_pairs(1, 0.9, dimensions=("LC",)), error_pairs(2, 0.6, dimensions=("LC",))
-    row = compare.mcnemar_table(left, right).iloc[0]
+    table = compare.mcnemar_table(left, right)
+    row = table.iloc[0]
     a, b = left["caught"] & left["relevant"], right["caught"] & right["relevant"]
     assert row["n"] == left["relevant"].sum() == row["both"] + row["only_left"] + row["only_right"] + row["neither"]
     assert (row["only_left"], row["only_right"]) == ((a & ~b).sum(), (b & ~a).sum())
-    assert row["p_holm"] == row["p_clustered"]
+    assert table["kind"].tolist() == ["caught", "localized"]
+    assert table["p_holm"].tolist() == compare.holm(table["p_clustered"].to_numpy()).tolist()  # over both
     assert row["p_exact"] < 0.01
 
 
@@ -170,6 +173,21 @@ def test_a_side_of_several_systems_is_refused() -> None:
     two = pd.concat([left.assign(judge_model="a"), left.assign(judge_model="b")])
     with pytest.raises(ValueError, match="holds several judge models"):
         compare.compare_errors(left, two)
+
+
+def test_bounds_of_a_difference_are_student_s_and_p_values_go_by_holm() -> None:
+    """One error a trace: the difference of recall is a mean over traces, whose interval and test are Student's."""
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame({"trace_id": [f"t{n}" for n in range(30)], "error_id": "e", "impact": "low", "dimension": "LC",
+                         "relevant": True, "localized": False})  # fmt: skip
+    left, right = (rng.random(30) < rate for rate in (0.8, 0.4))
+    table = compare.compare_errors(rows.assign(caught=left), rows.assign(caught=right))
+    row = table.set_index(["impact", "kind", "metric"]).loc[("all", "caught", "recall")]
+    test = stats.ttest_rel(left.astype(float), right.astype(float))
+    low, high = test.confidence_interval()
+    assert row[["low", "high", "p"]].astype(float).tolist() == pytest.approx([low, high, test.pvalue])
+    assert table["p_holm"].tolist() == pytest.approx(compare.holm(table["p"].to_numpy()).tolist(), nan_ok=True)
+    assert row["p_holm"] > row["p"]
 
 
 def test_score_differences_are_paired_by_trace() -> None:
