@@ -1,4 +1,4 @@
-"""What the user asked and what the system answered, in words, where the source does not say it in so many words."""
+"""What the user asked and what the agent answered, in words, where the source does not say it in so many words."""
 
 from __future__ import annotations
 

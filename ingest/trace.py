@@ -245,10 +245,10 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:
-    """One run of an agent system. `spans` stand in reading order: `spans[i].seq == i`.
+    """The record of one task of an agent. `spans` stand in reading order: `spans[i].seq == i`.
 
-    `goal` is what the user asked, `final_answer` what the system answered, both None where the trace does
-    not say. `attributes` hold what belongs to the run and to no span. `warnings` are those of the trace;
+    `goal` is what the user asked, `final_answer` what the agent answered, both None where the trace does
+    not say. `attributes` hold what belongs to the trace and to no span. `warnings` are those of the trace;
     `all_warnings` adds those of its spans.
     """
 

@@ -232,11 +232,11 @@ def error_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare_scores(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
-    """Differences of every score metric of two sets of score pairs, paired by judge and trace.
+    """Differences of every score metric of two sets of score pairs, paired by dimension and trace.
 
-    Both sides are `score_pairs`, each with its own human scores; only traces scored on both count. One row per
-    judge and metric: left, right, difference, low, high, p, p_holm, n, unpaired (traces that one side lacks or failed
-    on), significant; bounds and p as in `compare_errors`.
+    Both sides are `score_pairs`, each with its own reference scores; only traces scored on both count. One row per
+    dimension and metric: left, right, difference, low, high, p, p_holm, n, unpaired (traces that one side lacks or
+    failed on), significant; bounds and p as in `compare_errors`.
     """
     both = _paired_scores(left, right)
     columns = {
@@ -257,7 +257,10 @@ def compare_scores(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAW
 
 
 def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-    """Traces that the two sides score differently: judge, trace_id, human (left's), left, right, change."""
+    """Traces that the two sides score differently.
+
+    One row each: dimension, trace_id, reference_score (left's), left, right, change.
+    """
     both = _paired_scores(left, right)
     table = both.rename(
         columns={"reference_score_left": "reference_score", "judge_score_left": "left", "judge_score_right": "right"}

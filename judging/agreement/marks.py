@@ -61,7 +61,7 @@ def spread_out(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def bias_lines(scored: pd.DataFrame) -> pd.DataFrame:
-    """One row: n, mean, sd (NaN of fewer than two) of judge minus human. Source: Bland and Altman 1986."""
+    """One row: n, mean, sd (NaN of fewer than two) of judge minus reference. Source: Bland and Altman 1986."""
     difference = (scored["judge_score"] - scored["reference_score"]).to_numpy(dtype=np.float64)
     mean = float(difference.mean()) if len(difference) else np.nan
     sd = float(difference.std(ddof=1)) if len(difference) > 1 else np.nan

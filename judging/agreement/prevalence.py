@@ -142,7 +142,7 @@ def _tuning(truth: Floats, judge: Floats, corpus: Floats, w: Floats) -> float:
 
 
 def corpus_table(unit_labels: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame:
-    """Corrected rate of each judge: units with a human label calibrate, the others are the corpus.
+    """Corrected rate of each judge: units that people labelled calibrate, the others are the corpus.
 
     `unit_labels`: dimension, unit, judge_label (whether the judge says that the error is there; missing where it
     failed), reference_label (missing where no person looked). Optional: judge_model; inclusion, the probability with

@@ -1,6 +1,6 @@
 """How far a judge's scores agree with a person's: accuracies, correlations, chance-corrected agreement.
 
-Every metric is a function of the table of scores, human in rows and judge in columns over the full scale 0..3,
+Every metric is a function of the table of scores, reference in rows and judge in columns over the full scale 0..3,
 so that one table, or ten thousand resampled ones, cost one call.
 """
 
@@ -178,7 +178,7 @@ def ac2(table: NDArray[np.generic]) -> Floats:
 
 
 def pair_alpha(table: NDArray[np.generic]) -> Floats:
-    """Krippendorff's interval alpha of human and judge as two raters.
+    """Krippendorff's interval alpha of reference and judge as two raters.
 
     Source: Krippendorff 2011; equal to the `krippendorff` library on the same two rows.
     Shapes: table (..., 4, 4); returns (...). Edge: NaN without variation or with fewer than two pairs.
@@ -253,11 +253,11 @@ def agreement_weights(name: Weights, size: int) -> Floats:
 
 
 def checked_scores(score_pairs: pd.DataFrame) -> pd.DataFrame:
-    """The frame with `judge_model`, `split`, `state` filled in; human and model as floats, NaN where missing.
+    """The frame with `judge_model`, `split`, `state` filled in; scores as floats, NaN where missing.
 
-    One row per (trace, judge): trace_id, judge, human 0..3, model 0..3. Optional: split, judge_model, state
-    (scored, failed, not_applicable), `repeat` and `reference_rater` when a trace is judged or rated several times:
-    intervals stay by trace. Raises ValueError for absent columns, doubled rows, scores off the scale.
+    One row per (trace, judge): trace_id, dimension, reference_score and judge_score 0..3. Optional: split, judge_model,
+    state (scored, failed, not_applicable), `repeat` and `reference_rater` when a trace is judged or rated several
+    times: intervals stay by trace. Raises ValueError for absent columns, doubled rows, scores off the scale.
     """
     frames.require(score_pairs, "score_pairs", frames.SCORE_PAIRS)
     pairs = frames.with_defaults(
@@ -330,7 +330,7 @@ def figure_columns() -> dict[str, str]:
 
 
 def pooled_bias(scored: pd.DataFrame, *, draws: int = DRAWS) -> tuple[float, float]:
-    """Bounds of the mean of judge minus human over pairs of several judges (trace_id, human, model, none missing).
+    """Bounds of the mean of judge minus reference over pairs of several judges: trace_id, both scores, none missing.
 
     `fisher_bounds` by trace: the pairs of all judges of a trace depend on each other. NaN without draws, and as it
     says.
@@ -375,9 +375,9 @@ def wide_scores(figures: pd.DataFrame) -> pd.DataFrame:
 
 
 def confusion(score_pairs: pd.DataFrame) -> pd.DataFrame:
-    """Score pairs counted: one row per judge_model, dimension, split, human and model score, with its count and share.
+    """Score pairs counted: one row per judge_model, dimension, split and both scores, with count and share.
 
-    `share` is of the row (the human score); NaN where no trace has that human score.
+    `share` is of the row (the reference score); NaN where no trace has that score.
     """
     rows: list[dict[str, object]] = []
     for (judge_model, dimension, split), part in _groups(score_pairs):
@@ -401,9 +401,9 @@ def confusion(score_pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_prevalence(score_pairs: pd.DataFrame) -> pd.DataFrame:
-    """Frequency of each score by the human and by the judge, over the traces scored by both.
+    """Frequency of each score by the reference and by the judge, over the traces scored by both.
 
-    One row per judge_model, dimension, split, side (human, model) and score: count, n, share with Wilson's bounds.
+    One row per judge_model, dimension, split, side (reference, judge) and score: count, n, share with Wilson's bounds.
     Stands beside kappa: when one score prevails, kappa falls whatever the agreement.
     """
     rows: list[dict[str, object]] = []

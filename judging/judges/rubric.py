@@ -1,4 +1,4 @@
-"""Rubrics: what each judge looks for, read from TOML files, and descriptions of agent systems from Markdown.
+"""Rubrics: what each judge looks for, read from TOML files, and descriptions of agents from Markdown.
 
 A rubric's version is the hash of its content. The shipped files stand in `judging/judges/rubrics` and
 `judging/judges/agents`; a workspace adds its own in `rubrics/*.toml` and `agents/*.md` of its home.
@@ -174,7 +174,7 @@ class Match(_Strict):
 
 
 class AgentDescription(_Strict):
-    """How an agent system works (its control flow), told to a judge before the trace."""
+    """How an agent works (its control flow), told to a judge before the trace."""
 
     name: str
     title: Text
@@ -186,7 +186,7 @@ class AgentDescription(_Strict):
         return hashlib.sha256(self.text.encode()).hexdigest()[:VERSION_LENGTH]
 
     def fits(self, trace: Trace) -> bool:
-        """Whether the trace comes from this system, by its format, the names of its agents, spans and tools."""
+        """Whether the trace comes from this agent, by its format, the names of its agents, spans and tools."""
         match = self.match
         wanted = ((match.formats, _formats), (match.agents, _agents), (match.spans, _spans), (match.tools, _tools))
         if not any(names for names, _ in wanted):

@@ -56,7 +56,7 @@ CANDIDATES = "candidates"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
-    """What stands for one pair now: the newest human word on it, else what is proposed.
+    """What stands for one pair now: the newest decision of a person on it, else what is proposed.
 
     `proposers` are all who propose the pair (`auto`, models), whatever a person says; `author` joins them with ` + `
     while nobody has decided.
@@ -79,7 +79,7 @@ def propose_matches(
 ) -> dict[str, int]:
     """Propose matches for every person and every judged cell (of `judge` or of all), and store what changed.
 
-    Proposals that are no longer made are withdrawn; human decisions stay untouched. Returns
+    Proposals that are no longer made are withdrawn; people's decisions stay untouched. Returns
     `{"matches", "new", "withdrawn", "traces"}`.
     """
     resolve_waiting(engine)
@@ -258,7 +258,7 @@ def decisions(
     annotator: str | None = None,
     versions: Collection[str] | None = None,
 ) -> list[Decision]:
-    """What stands for every pair of a label that is there: human words first (the newest), else the proposal.
+    """What stands for every pair of a label that is there: people's decisions first (the newest), else the proposal.
 
     Proposals that contradict a confirmed match are left out, and of proposals that contradict each other the weaker.
     `localized` is that of the label as it is now.

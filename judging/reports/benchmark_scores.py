@@ -29,7 +29,7 @@ def run_frame(runs: Sequence[Run]) -> pd.DataFrame:
 def mean_scores(cells: pd.DataFrame) -> pd.DataFrame:
     """The mean score (0 to 3) of each trace by each judge model (`scorer`), over dimensions and repeats.
 
-    `cells` are finished cells, the newest of each last: trace_id, judge, system, repeat, score.
+    `cells` are finished cells, the newest of each last: trace_id, judge_model, dimension, repeat, score.
     """
     newest = cells.drop_duplicates(["judge_model", "dimension", "trace_id", "repeat"], keep="last")
     scored = newest[newest["score"].notna()]

@@ -150,7 +150,7 @@ PLACED = ("trace_id", "side", "place", "count")
 
 
 def finding_places(connection: Connection) -> pd.DataFrame:
-    """trace_id, side, place 0..`PLACES`-1, count: in which part of the run judges' findings have their first span."""
+    """trace_id, side, place 0..`PLACES`-1, count: in which part of the trace judges' findings have their first span."""
     first = _first_cited()
     place = _place(first.c.seq, first.c.spans)
     rows = connection.execute(select(first.c.trace_id, place, func.count()).group_by(first.c.trace_id, place)).all()

@@ -90,7 +90,7 @@ def test_the_table_shows_n_and_says_why_a_figure_is_undefined(shown: Workspace, 
     assert gf["caught.recall"].endswith("n \u20074")  # in line with the n of two digits
 
 
-def test_a_person_chosen_in_the_address_is_the_human(shown: Workspace, open_page: OpenPage) -> None:
+def test_a_person_chosen_in_the_address_is_the_reference(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", reference="ben")
     assert any("Reference: ben" in text for text in texts(at.caption))
 

@@ -14,8 +14,8 @@ def joined(cut: list[list[object]]) -> str:
 
 
 def test_marks_that_overlap_show_both_sides() -> None:
-    marks = [Stretch(0, 6, "human"), Stretch(4, 9, "judge")]
-    assert segments("abcdefghij", marks) == [["abcd", "human"], ["ef", "both"], ["ghi", "judge"], ["j", ""]]
+    marks = [Stretch(0, 6, "reference"), Stretch(4, 9, "judge")]
+    assert segments("abcdefghij", marks) == [["abcd", "reference"], ["ef", "both"], ["ghi", "judge"], ["j", ""]]
 
 
 def test_a_long_text_is_shown_around_its_marks_and_says_how_much_it_leaves_out() -> None:
@@ -27,7 +27,7 @@ def test_a_long_text_is_shown_around_its_marks_and_says_how_much_it_leaves_out()
 
 @given(
     st.text(max_size=300),
-    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.sampled_from(["human", "judge"])), max_size=4),
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.sampled_from(["reference", "judge"])), max_size=4),
 )
 def test_segments_joined_are_the_text(text: str, places: list[tuple[int, int, str]]) -> None:
     marks = [

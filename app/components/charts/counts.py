@@ -88,10 +88,10 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
 
 
 def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
-    """Where in the run errors start: how many have their first span in each of `places` equal parts of it.
+    """Where in the trace errors start: how many have their first span in each of `places` equal parts of it.
 
-    `counts`: place (0 the first part), side (human, judge), count; people stand beside judges. `customdata` is (side,
-    place, the part in words).
+    `counts`: place (0 the first part), side (annotator, judge), count; people stand beside judges. `customdata` is
+    (side, place, the part in words).
     """
     figure = go.Figure()
     parts = [f"{part / places:.0%} to {(part + 1) / places:.0%}" for part in range(places)]

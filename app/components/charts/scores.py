@@ -41,10 +41,10 @@ BIN = 0.02  # width of a bar of alpha
 
 
 def score_grid(confusion: pd.DataFrame, *, title: str = "", is_dark: bool = False) -> go.Figure:
-    """Human score by judge score: squares shaded by the share of the row, counts written in; each can be clicked.
+    """Reference score by judge score: squares shaded by the share of the row, counts written in; each can be clicked.
 
-    `confusion`: human, model, count, share; `customdata` is (human, model, count, share). Pale where fewer than ten
-    traces have that human score: their shares say little.
+    `confusion`: reference_score, judge_score, count, share, in this order in `customdata`. Pale where fewer than ten
+    traces have that reference score: their shares say little.
     """
     shares = confusion["share"].fillna(0).to_numpy()
     of = confusion.groupby("reference_score")["count"].transform("sum")
@@ -91,9 +91,9 @@ def bias_plot(
 ) -> go.Figure:
     """Judge minus reference against their mean, with the mean difference and 1.96 standard deviations around it.
 
-    `drawn`: trace_id, judge_model, dimension, human, model, a mark each, spread a little so that equal pairs stay
-    visible; `customdata` is (trace_id, judge_model, dimension, human, model). `lines`: `marks.bias_lines` of all pairs
-    where these are a part. `between`: the 95 % interval of the mean.
+    `drawn`: trace_id, judge_model, dimension, reference_score, judge_score, in this order in `customdata`, a mark each,
+    spread a little so that equal pairs stay visible. `lines`: `marks.bias_lines` of all pairs where these are a part.
+    `between`: the 95 % interval of the mean.
     """
     mean = ((drawn["judge_score"] + drawn["reference_score"]) / 2).to_numpy(dtype=np.float64)
     shake = np.random.default_rng(0).uniform(-0.08, 0.08, size=(2, len(drawn)))

@@ -444,13 +444,16 @@ def _assert_verbatim(trace: Trace, finding: Finding) -> None:
 
 
 def test_a_score_says_on_how_many_rules_that_apply_it_rests() -> None:
-    verdicts = {one.rubric: one for one in judge_offline(run(search("tides"), answer("six")))}
-    assert verdicts["LC"].rationale.startswith("3: none of 7 applicable rules broken (unparsable_action, ")
+    trace = run(search("tides"), answer("six"))
+    rules = [check.name for check in CHECKS if check.dimension == "LC" and not check.lacks(look_at(trace))]
+    verdicts = {one.rubric: one for one in judge_offline(trace)}
+    assert len(rules) > 5
+    assert verdicts["LC"].rationale == f"3: none of {len(rules)} applicable rules broken ({', '.join(rules)})"
 
 
 def test_broken_rules_are_counted_among_those_that_apply() -> None:
     verdicts = {one.rubric: one for one in judge_offline(run(Said("Thought: I guess."), answer("six", "I guess.")))}
-    assert re.match(r"\d: \d of \d applicable rules broken \(", verdicts["LC"].rationale)
+    assert re.match(r"\d: \d+ of \d+ applicable rules broken \(", verdicts["LC"].rationale)
 
 
 def test_where_no_text_is_there_no_rule_applies_and_there_is_no_score() -> None:
