@@ -119,7 +119,8 @@ def import_labels(
         if imported.own_dimensions:
             click.echo(f"own dimensions: {', '.join(sorted(imported.own_dimensions))}")
         if waiting:
-            say(f"{counted(len(waiting), 'trace')} not in the workspace yet: their labels wait and count once it is")
+            wait = "its labels wait and count once it is" if len(waiting) == 1 else "their labels wait until they are"
+            say(f"{counted(len(waiting), 'trace')} not in the workspace yet: {wait}")
     return 1 if labels.rejected else 0
 
 
