@@ -20,6 +20,7 @@ from tracejury.ingest.formats.otel import take_documents
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.trajectory import Session, one_answer, session_trace
 from tracejury.ingest.formats.turns import Record, Turn, read_record
+from tracejury.ingest.leftovers import holds_text
 from tracejury.ingest.parse import parse_documents
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, Trace
@@ -31,7 +32,9 @@ _LISTS = (
     "simulations", "data", "state", "channel_values", "prompt",
 )  # fmt: skip
 """Where an object holds a conversation, or what holds one."""
-_IDS = ("sessionid", "threadid", "conversationid", "trajid", "id", "uuid", "instanceid", "taskid")
+_IDS = ("sessionid", "threadid", "conversationid", "trajid", "id", "uuid", "instanceid", "taskid", "requestid")
+_REQUESTS = ("request", "request_body", "requestBody", "req", "input", "inputs", "body", "payload")
+_RESPONSES = ("response", "response_body", "responseBody", "res", "output", "outputs", "completion")
 _NOT_ASKED = re.compile(
     r"<(environment_details|environment_context|environment_info|system-reminder|user_info|system_info)>.*?</\1>", re.S
 )
@@ -90,11 +93,42 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
             for one in records:
                 yield from _within(cast("Json", one), above, level + 1)
     elif isinstance(value, dict):
+        exchange = _exchange(value)
+        if exchange and _is_conversation(exchange):
+            yield Conversation(exchange, (value, *above))
+            return
         for key in _LISTS:
             inner = list(_within(value[key], (value, *above), level + 1)) if key in value else []
             if inner:
                 yield from inner
                 return
+
+
+def _exchange(value: Record) -> list[Record]:
+    """The messages of a request and of its answer that a gateway kept beside each other; none of any other object."""
+    request = next((held for key in _REQUESTS if isinstance(held := opened(value.get(key)), dict)), {})
+    response = next((held for key in _RESPONSES if isinstance(held := opened(value.get(key)), dict)), {})
+    asked = next(
+        (held for key in ("messages", "input", "contents") if isinstance(held := request.get(key), list)), None
+    )
+    if asked is None:
+        return []
+    system = request.get("system", request.get("instructions"))
+    answers = (
+        [
+            inner
+            for one in _objects(response.get("choices", response.get("candidates")))
+            if isinstance(inner := one.get("message", one.get("content")), dict)
+        ]
+        or _objects(response.get("output"))
+        or [response]
+    )
+    first = [{"role": "system", "content": system}] if isinstance(system, (str, list)) and system else []
+    return [cast("Record", one) for one in (*first, *_objects(asked), *answers)]
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _is_conversation(records: Sequence[Record]) -> bool:
@@ -148,6 +182,8 @@ def _trace(conversation: Conversation, trace_id: str, source: Source, warnings: 
             continue
         for message in turn.messages:
             _take(reading, message, turn)
+        if turn.rest is not None and any(holds_text(key, item) for key, item in turn.rest.items()):
+            reading.session.event("beside the message", turn.rest, turn.time)
     _close(reading)
     return session_trace(
         [reading.session], trace_id=trace_id, format=NAME, source=source, warnings=warnings,

@@ -11,14 +11,14 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import cast
 
-from tracejury.ingest.conventions.context import put, put_usage
+from tracejury.ingest.conventions.context import SpanLog, put, put_usage
 from tracejury.ingest.formats.exports import without_wrapper
 from tracejury.ingest.formats.fields import Fields, plain_name, time_of_any
 from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected
 from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.rows import Row, columns_of, is_frame, opened, read_rows, take_rows
 from tracejury.ingest.formats.spans import kept, kept_dict
-from tracejury.ingest.formats.vendor_rows import vendor_rows
+from tracejury.ingest.formats.vendor_rows import typed_value, vendor_log, vendor_rows
 from tracejury.ingest.leftovers import holds_text
 from tracejury.ingest.parse import json_text, parse_documents, unquoted
 from tracejury.ingest.sniff import FileSample
@@ -81,9 +81,28 @@ def _rows_of_vendor(value: Json) -> Iterable[dict[str, Json]]:
 
 def _take_row(row: Row, intake: Intake) -> None:
     """Add the span of a row, or all spans that a vendor's record holds."""
-    is_row = _is_row({plain_name(name) for name in row.values})
+    names = {plain_name(name) for name in row.values}
+    is_row = _is_row(names) and "processorevent" not in names  # Elastic tells spans and transactions apart
+    log = None if is_row else vendor_log(row.values)
+    if log is not None:
+        intake.logs.append(_log(log))
+        return
     inner = [] if is_row else [row._replace(values=values) for values in vendor_rows(row.values)]
     intake.spans.extend(map(_span, inner or [row]))
+
+
+def _log(values: dict[str, Json]) -> SpanLog:
+    attributes = cast("dict[str, Json]", values["attributes"])
+    named = attributes.get("event.name", attributes.get("event_name"))
+    return SpanLog(
+        trace_id=str(values["trace_id"]),
+        span_id=str(values["span_id"]),
+        event_name=named if isinstance(named, str) else "",
+        time=time_of_any(values["time"]),
+        body=values["body"],
+        attributes=attributes,
+        rest={},
+    )
 
 
 def holds_rows(value: Json) -> bool:
@@ -151,7 +170,7 @@ def _exception(draft: SpanDraft, fields: Fields) -> None:
 
 def _attributes(fields: Fields) -> dict[str, Json]:
     held = fields.take("attributes", "spanattributes")
-    attributes = key_values(opened(held)) if held is not None else {}
+    attributes = {key: typed_value(item) for key, item in key_values(opened(held)).items()} if held is not None else {}
     return {**attributes, **kept_dict(fields.below("attributes.", "SpanAttributes.", "span_attributes."))}
 
 

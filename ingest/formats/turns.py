@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tracejury.ingest.conventions.message_json import read_turn
 from tracejury.ingest.conventions.parts import arguments_text, joined, result_text
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, time_of_any
+from tracejury.ingest.formats.fields import Fields, plain_name, time_of_any
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.trajectory import Usage
 from tracejury.ingest.times import integer
@@ -27,6 +27,15 @@ _ROLES = {
 }  # fmt: skip
 """The speakers of a conversation by the words that tools use for them."""
 _TIMES = ("timestamp", "ts", "created", "createdat", "date", "time", "createtime")
+_READ = frozenset({
+    "role", "content", "parts", "items", "message", "msg", "info", "data", "type", "kind", "delta", "from", "value",
+    "sender", "text", "name", "messagetype", "toolcall", "toolcalls", "toolcallid", "toolinvocations", "toolname",
+    "toolid", "toolreturn", "toolrequests", "reasoning", "reasoningcontent", "parameters", "output", "result", "args",
+    "id", "uuid", "parentuuid", "parentid", "sessionid", "thoughts", "callid", "subtype", "status", "task",
+    "stepnumber", "modeloutput", "observations", "modelinputmessages", "modeloutputmessage", "codeaction",
+    "actionoutput", "isfinalanswer", "source", "functioncall", "blocks", "contents",
+})  # fmt: skip
+"""Fields that the forms here read, or that number and sort records; names as `plain_name` writes them."""
 _DONE = frozenset({"output-available", "output-error", "completed", "error", "result"})
 
 
@@ -39,6 +48,8 @@ class Turn(NamedTuple):
     usage: Usage | None = None
     is_delta: bool = False
     """Whether the words go on with those of the record before."""
+    rest: dict[str, Json] | None = None
+    """What the record holds beyond all that; None where nothing."""
 
 
 def read_record(record: Record) -> Turn | None:
@@ -51,7 +62,8 @@ def read_record(record: Record) -> Turn | None:
     moment = next((time for one in (fields, held) if (time := _moment(one)) is not None), None)
     model = next((text for one in (fields, held) if (text := one.text("model", "modelname", "modelid"))), None)
     usage = next((used for one in (fields, held) if (used := _usage(one)) is not None), None)
-    return Turn(messages, moment, model, usage, record.get("delta") is True)
+    rest = {key: item for key, item in {**held.rest(), **fields.rest()}.items() if plain_name(key) not in _READ}
+    return Turn(messages, moment, model, usage, record.get("delta") is True, rest or None)
 
 
 def _moment(fields: Fields) -> int | None:
@@ -154,10 +166,26 @@ def _known(record: Record) -> list[Message] | None:
     """A message in the form of a provider or framework."""
     if isinstance(record.get("role"), str) and record["role"] not in _ROLES:
         return None
-    turn = read_turn(dict(record))
+    turn = read_turn({_OPENAI.get(key, key): item for key, item in record.items()})
     if turn is None:
         return None
     return [replace(one.message, role=_ROLES.get(str(one.message.role), one.message.role)) for one in turn]
+
+
+_OPENAI = {"toolCalls": "tool_calls", "toolCallId": "tool_call_id", "toolName": "name"}
+"""Names of fields that some write in camelCase."""
+
+
+def _invocations(record: Record) -> list[Message] | None:
+    """A message of the AI SDK before version 5: the calls and results of tools beside the words."""
+    role, calls = _ROLES.get(str(record.get("role"))), _objects(record.get("toolInvocations"))
+    if role is None or not calls:
+        return None
+    called = [
+        _called(one.get("toolName"), one.get("args"), one.get("toolCallId"), one, one.get("state")) for one in calls
+    ]
+    words = result_text(record.get("content"))[0]
+    return [*(message for some in called for message in some), *([Message(role, words)] if words else [])]
 
 
 def _wrapped(record: Record) -> list[Message] | None:
@@ -304,6 +332,7 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 
 
 _FORMS: tuple[Callable[[Record], list[Message] | None], ...] = (
-    _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli, _smolagents, _wrapped, _parts, _known, _sender,
+    _invocations, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli, _smolagents, _wrapped, _parts, _known,
+    _sender,
 )  # fmt: skip
 """Asked in this order, the more particular first."""

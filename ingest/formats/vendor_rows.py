@@ -45,8 +45,10 @@ _ATTRIBUTES = (
 )  # fmt: skip
 _FLATTENED = frozenset({"labels", "numericlabels", "annotations"})
 """Where Elastic and X-Ray keep attributes whose names lost their dots."""
+_HOLDER = re.compile(r"(?:span\.)?(?:attributes|labels|numeric_labels|customDimensions|properties)\.")
+"""How a column of a flattened record names what held the attribute."""
 _QUOTED = frozenset({"Document", "_raw", "message", "@message"})
-_INNER = ("_source", "attributes", "data", "result", "event", "body", "_raw", "Document", "message")
+_INNER = ("_source", "attributes", "data", "result", "event", "body", "fields", "_raw", "Document", "message")
 """Where a span stands within the record of it."""
 _NESTED_IDS = ("trace", "span", "parent", "transaction", "timestamp", "processor")
 _HOISTED = (
@@ -81,9 +83,7 @@ def _walk(value: Json, above: _Above, level: int) -> Iterator[Row]:
     if level > _MOST_LEVELS:
         return
     if isinstance(value, list):
-        tied = any(isinstance(item, dict) and _has(item, _PARENT) for item in value)
-        for item in value:
-            yield from _walk(item, above._replace(is_tied=tied), level + 1)
+        yield from _walk_list(value, above, level)
     elif isinstance(value, dict):
         if (table := rows_of_table(value)) is not None:
             yield from _walk(cast("Json", table), above, level + 1)
@@ -96,6 +96,19 @@ def _walk(value: Json, above: _Above, level: int) -> Iterator[Row]:
             inside = above._replace(trace_id=_trace_of(value, above))
             for key, item in value.items():
                 yield from _walk(item, inside._replace(key=key), level + 1)
+
+
+def _walk_list(value: list[Json], above: _Above, level: int) -> Iterator[Row]:
+    """The rows of all items; beside spans an item that holds none is a row too, so that it is named."""
+    tied = above._replace(is_tied=any(isinstance(item, dict) and _has(item, _PARENT) for item in value))
+    are_spans = any(isinstance(item, dict) and _identity(_opened_row(item), tied) is not None for item in value)
+    for item in value:
+        is_empty = True
+        for row in _walk(item, tied, level + 1):
+            is_empty = False
+            yield row
+        if is_empty and are_spans and isinstance(item, dict):
+            yield item
 
 
 def rows_of_table(value: Mapping[str, Json]) -> list[Json] | None:
@@ -118,16 +131,22 @@ def rows_of_table(value: Mapping[str, Json]) -> list[Json] | None:
 
 def _opened_row(value: Row) -> Row:
     """A record with the fields of the span that stands within it, and nested ids as `trace.id`."""
-    row = value
-    for key in _INNER:
+    return _with_flat_ids(_hoisted(_with_inner(value)))
+
+
+def _with_inner(value: Row) -> Row:
+    """A record with the fields of the span that one of its objects, or the JSON in one of its texts, is."""
+    for key in () if _has(value, _SPAN) else _INNER:
         inner = opened(value.get(key))
-        if (
-            isinstance(inner, dict)
-            and not _has(value, _SPAN)
-            and (_has(inner, _SPAN) or isinstance(inner.get("trace"), dict))
-        ):
-            row = {**{name: item for name, item in value.items() if name != key}, **inner}
-            break
+        if key == "fields" and isinstance(inner, dict):  # Elastic lists the values of each field
+            inner = {name: item[0] if isinstance(item, list) and item else item for name, item in inner.items()}
+        if isinstance(inner, dict) and (_has(inner, (*_SPAN, "transactionid")) or isinstance(inner.get("trace"), dict)):
+            return {**{name: item for name, item in value.items() if name != key}, **inner}
+    return value
+
+
+def _hoisted(row: Row) -> Row:
+    """A record with the fields of a span that its vendor keeps one level below the others."""
     for key, wanted in _HOISTED:
         if isinstance(inner := row.get(key), dict) and wanted[0] in inner and wanted[0] not in row:
             rest = {name: item for name, item in inner.items() if name not in wanted}
@@ -135,11 +154,18 @@ def _opened_row(value: Row) -> Row:
     contexts = row.get("contexts")
     if isinstance(contexts, dict) and isinstance(own := contexts.get("trace"), dict):  # Sentry's transaction
         row = {**{name: item for name, item in row.items() if name != "contexts"}, **own}
-    if isinstance(row.get("trace"), dict) and any(isinstance(row.get(key), dict) for key in ("span", "transaction")):
-        for key in _NESTED_IDS:
-            if isinstance(inner := row.get(key), dict):
-                row = {**{name: item for name, item in row.items() if name != key}, **_flat(inner, f"{key}.")}
     return row
+
+
+def _with_flat_ids(row: Row) -> Row:
+    """A record of Elastic with the ids that it nests under dotted names."""
+    if not isinstance(row.get("trace"), dict) or not any(
+        isinstance(row.get(one), dict) for one in ("span", "transaction")
+    ):
+        return row
+    nested = {key: inner for key in _NESTED_IDS if isinstance(inner := row.get(key), dict)}
+    flat = {name: item for key, inner in nested.items() for name, item in _flat(inner, f"{key}.").items()}
+    return {**{name: item for name, item in row.items() if name not in nested}, **flat}
 
 
 def _identity(row: Row, above: _Above) -> tuple[str, str, str | None] | None:
@@ -152,7 +178,8 @@ def _identity(row: Row, above: _Above) -> tuple[str, str, str | None] | None:
         span_id = span_id or _text(row, names, ("transactionid",))
     is_tied = above.is_tied or above.parent is not None or any(name in names for name in _PARENT) or "guid" in names
     has_children = any(isinstance(row.get(names.get(key, "")), list) for key in _CHILDREN)
-    if span_id is None and (is_tied or has_children) and trace_id is not None:
+    is_whole = bool(names.keys() & {*_TRACE} and names.keys() & {*_END})
+    if span_id is None and (is_tied or has_children or is_whole) and trace_id is not None:
         span_id = _text(row, names, ("id", "guid"))
     if trace_id is None or span_id is None or not (names.keys() & {*_NAME}) or not (names.keys() & {*_START}):
         return None
@@ -219,7 +246,8 @@ def _canonical(row: Row, names: Mapping[str, str], ids: tuple[str, str, str | No
 def _attribute_name(column: str, *, is_flat: bool) -> str | None:
     """The attribute that a column of its own holds; None where it holds none."""
     if "." in column and not column.startswith(("otel", "resource", "scope")):
-        return column.removeprefix("span.attributes.").removeprefix("attributes.").replace("@", ".")
+        own = _HOLDER.sub("", column).replace("@", ".")
+        return dotted(own) or own
     return dotted(column) if is_flat else None
 
 
@@ -241,14 +269,14 @@ def _attributes(left: Row, names: Mapping[str, str]) -> Row:
     for name in _ATTRIBUTES:
         value = opened(left.get(names.get(name, "")))
         if isinstance(value, dict) and isinstance(inner := value.get("attributeMap"), dict):
-            value = {key: _cloud_value(item) for key, item in inner.items()}
+            value = inner
         is_listed = isinstance(value, list) and value and all(isinstance(one, dict) and "key" in one for one in value)
         if not value or not (isinstance(value, dict) or is_listed):
             continue
         del left[names[name]]
         if name == "metadata" and isinstance(value, dict):
             value = {**value, **(inner if isinstance(inner := value.pop("default", None), dict) else {})}
-        flat = _flat(key_values(value), "")
+        flat = _flat({key: typed_value(item) for key, item in key_values(value).items()}, "")
         attributes.update({(dotted(key) or key) if name in _FLATTENED else key: item for key, item in flat.items()})
     keys, values = (
         opened(left.pop(names[name], None)) if name in names else None for name in ("tagskeys", "tagsvalues")
@@ -258,12 +286,28 @@ def _attributes(left: Row, names: Mapping[str, str]) -> Row:
     return {key.replace("@", "."): item for key, item in attributes.items()}
 
 
-def _cloud_value(value: Json) -> Json:
-    """A value of Cloud Trace: `{"stringValue": {"value": ..., "truncatedByteCount": 0}}`."""
-    if isinstance(value, dict) and len(value) == 1:
-        (value,) = value.values()
-        return value.get("value") if isinstance(value, dict) else value
-    return value
+def vendor_log(row: Mapping[str, Json]) -> Row | None:
+    """A log record in a table of spans, as Application Insights keeps a message of a model; None of any other row."""
+    names = {plain_name(name): name for name in reversed(list(row))}
+    trace_id, span_id = (
+        _text(dict(row), names, some) for some in (("operationid",), ("operationparentid", "parentid"))
+    )
+    body = row.get(names.get("message", ""))
+    if trace_id is None or span_id is None or body is None or _text(dict(row), names, (*_SPAN, "id")) is not None:
+        return None
+    attributes = _attributes(dict(row), names)
+    moment = next((row[names[name]] for name in _START if name in names), None)
+    return {"trace_id": trace_id, "span_id": span_id, "time": moment, "body": opened(body), "attributes": attributes}
+
+
+def typed_value(value: Json) -> Json:
+    """The value in `{"stringValue": {"value": ...}}` (Cloud Trace) or `{"type": "string", "value": ...}` (Sentry)."""
+    if not isinstance(value, dict):
+        return value
+    ((key, inner),) = value.items() if len(value) == 1 else (("", None),)
+    if key.endswith("Value"):
+        return inner.get("value") if isinstance(inner, dict) else inner
+    return value["value"] if value.keys() == {"type", "value"} else value
 
 
 def _flat(value: Mapping[str, Json], prefix: str) -> Row:

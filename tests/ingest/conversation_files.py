@@ -199,6 +199,29 @@ def thread() -> Row:
     ]}  # fmt: skip
 
 
+def ai_sdk() -> Row:
+    """Messages of the AI SDK before version 5, with the calls of tools beside the words."""
+    call = {"state": "result", "toolCallId": ID, "toolName": NAME, "args": ARGUMENTS, "result": RESULT}
+    asked = {"role": "user", "content": GOAL}
+    return {"id": SESSION, "messages": [asked, {"role": "assistant", "content": ANSWER, "toolInvocations": [call]}]}
+
+
+def gateway() -> Row:
+    """A request and its answer, as gateways log them."""
+    *asked, answer = openai()
+    response = {"choices": [{"index": 0, "message": answer}], "usage": {"total_tokens": 9}}
+    return {"request_id": SESSION, "request": {"model": "m-1", "messages": asked}, "response": response}
+
+
+def continued() -> Row:
+    """A session of Continue."""
+    asked, result = {"role": "user", "content": GOAL}, {"role": "tool", "content": RESULT, "toolCallId": ID}
+    call = {"id": ID, "type": "function", "function": {"name": NAME, "arguments": TEXT}}
+    turns = [asked, {"role": "assistant", "content": "", "toolCalls": [call]}, result]
+    held = [{"message": one, "contextItems": []} for one in (*turns, {"role": "assistant", "content": ANSWER})]
+    return {"sessionId": SESSION, "title": "t", "history": held}
+
+
 FILES: dict[str, Callable[[], bytes]] = {
     "messages": lambda: dumped(openai()),
     "message lines": lambda: lines(openai()),
@@ -221,5 +244,8 @@ FILES: dict[str, Callable[[], bytes]] = {
     "langgraph": lambda: dumped(langgraph()),
     "smolagents": lambda: dumped(smolagents()),
     "tau-bench": lambda: dumped(tau()),
+    "ai sdk 4": lambda: dumped(ai_sdk()),
+    "gateway": lambda: lines([gateway()]),
+    "continue": lambda: dumped(continued()),
     "training rows": lambda: lines([{"messages": json.dumps(openai()), "instance_id": SESSION}]),
 }

@@ -48,6 +48,14 @@ def test_what_the_model_thought_used_and_cost_stands_at_its_call() -> None:
     assert (call.model, call.prompt_tokens, call.completion_tokens) == ("m-1", 7, 2)
 
 
+def test_words_beside_a_message_that_no_form_has_a_place_for_are_shown() -> None:
+    note = "It did not look at the swell, which mattered more to the sailor than the hour of the tide."
+    asked, answer = {"role": "user", "content": GOAL}, {"role": "assistant", "content": ANSWER, "critique": note}
+    (trace,) = read_all(made.dumped({"messages": [asked, answer]}), "chat.json")
+    assert isinstance(trace, Trace)
+    assert note in render_trace(trace).text
+
+
 def test_each_row_of_training_data_is_a_trace_and_a_record_that_is_no_message_an_event() -> None:
     rows = [{"messages": made.openai()}, {"messages": [*made.openai()[:2], {"type": "note", "words": "A pause."}, {
         "role": "assistant", "content": "Noon."}]}]  # fmt: skip

@@ -48,6 +48,14 @@ def test_text_in_columns_that_nobody_knows_is_shown_at_its_span() -> None:
     assert shown == told
 
 
+def test_a_row_beside_spans_that_is_none_is_rejected_by_its_place() -> None:
+    value = [*vendor_files.rows(vendor_files.honeycomb), {"name": "lost", "Timestamp": made.iso(made.AGENT)}]
+    refused, trace = read_all(json.dumps(value).encode(), "rows.json")
+    assert isinstance(trace, Trace)
+    assert isinstance(refused, Rejected)
+    assert (refused.place, refused.reason) == ("row 4", "a row without trace id or span id")
+
+
 @pytest.mark.parametrize(
     "value",
     [

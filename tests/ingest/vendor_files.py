@@ -179,6 +179,15 @@ def sentry() -> Row:
             "spans": rows(span)}  # fmt: skip
 
 
+def sentry_v2(span: str) -> Row:
+    """A span by itself, its attributes with their types."""
+    own = sentry()["spans"][SPANS.index(span)]
+    typed = {key: {"type": type(item).__name__, "value": item} for key, item in own["data"].items()}
+    kept = ("trace_id", "span_id", "start_timestamp")
+    return {**{key: own[key] for key in kept}, "parent_span_id": parent(span), "name": own["description"],
+            "end_timestamp": own["timestamp"], "attributes": typed}  # fmt: skip
+
+
 def xray() -> Row:
     def segment(span: str) -> Row:
         own = gen_ai(span)
@@ -217,6 +226,26 @@ def app_insights(span: str) -> Row:
             "customDimensions": json.dumps(text(gen_ai(span))), "itemType": "dependency"}  # fmt: skip
 
 
+def app_insights_logs() -> list[Row]:
+    """Spans without messages, and the messages as rows of the table of logs."""
+
+    def plain(span: str) -> Row:
+        own = {key: item for key, item in text(gen_ai(span)).items() if not key.endswith("messages")}
+        return {**app_insights(span), "customDimensions": json.dumps(own)}
+
+    def log(span: str, name: str, body: Row) -> Row:
+        return {"timestamp": iso(span, 1), "id": "", "operation_Id": TRACE, "operation_ParentId": span,
+                "itemType": "trace", "message": json.dumps(body),
+                "customDimensions": json.dumps({"event.name": name})}  # fmt: skip
+
+    logs = []
+    for span in (CALL, made.ANSWER_CALL):
+        asked, (answer,) = messages(span)
+        logs += [log(span, f"gen_ai.{one['role']}.message", one) for one in asked]
+        logs.append(log(span, "gen_ai.choice", {"index": 0, "message": answer}))
+    return [*rows(plain), *logs]
+
+
 def table(row: Callable[[str], Row]) -> tuple[list[str], list[list[Any]]]:
     all_rows = rows(row)
     names = list(dict.fromkeys(name for one in all_rows for name in one))
@@ -250,6 +279,18 @@ def elastic(span: str) -> Row:
         "labels": {flat(key): item for key, item in own.items() if isinstance(item, str)},
         "numeric_labels": {flat(key): float(item) for key, item in own.items() if isinstance(item, int)},
     }}  # fmt: skip
+
+
+def elastic_flat(span: str) -> Row:
+    """A row of Kibana's table."""
+    kind, other = ("span", "transaction") if parent(span) else ("transaction", "span")
+    return {"@timestamp": iso(span), "trace.id": TRACE, "parent.id": parent(span) or "", "processor.event": kind,
+            f"{kind}.id": span, f"{other}.id": "", f"{kind}.name": NAMES[span], f"{kind}.duration.us": length(span),
+            **{f"labels.{flat(key)}": item for key, item in gen_ai(span).items()}}  # fmt: skip
+
+
+def elastic_fields(span: str) -> Row:
+    return {"_id": span, "fields": {key: [item] for key, item in elastic_flat(span).items() if item != ""}}
 
 
 def elastic_otel(span: str) -> Row:
@@ -379,6 +420,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "honeycomb csv": lambda: csv_of(honeycomb),
     "grafana frame": lambda: dumped(grafana_frame()),
     "sentry": lambda: dumped(sentry()),
+    "sentry v2": lambda: dumped({"data": rows(sentry_v2)}),
     "x-ray": lambda: dumped(xray()),
     "cloud trace": lambda: dumped(cloud_trace()),
     "cloud trace list": lambda: dumped({"traces": [cloud_trace()]}),
@@ -386,8 +428,11 @@ FILES: dict[str, Callable[[], bytes]] = {
     "app insights": lambda: dumped({"tables": [{"name": "PrimaryResult", "columns": [
         {"name": name, "type": "string"} for name in table(app_insights)[0]], "rows": table(app_insights)[1]}]}),
     "app insights csv": lambda: csv_of(app_insights),
+    "app insights, messages as logs": lambda: dumped(app_insights_logs()),
     "log analytics": lambda: dumped(rows(log_analytics)),
     "elastic": lambda: dumped({"hits": {"hits": rows(elastic)}}),
+    "elastic fields": lambda: dumped({"hits": {"hits": rows(elastic_fields)}}),
+    "kibana csv": lambda: csv_of(elastic_flat),
     "elastic otel": lambda: dumped({"hits": {"hits": rows(elastic_otel)}}),
     "opensearch lines": lambda: lines(opensearch),
     "splunk lines": lambda: lines(splunk),
