@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from hashlib import blake2b
-from typing import cast
+from typing import Literal, TypeVar, cast
 
 import pandas as pd
 import streamlit as st
@@ -44,6 +45,7 @@ from tracejury.judging.store.judge_models import judge_models
 from tracejury.judging.store.locks import SETTINGS, labels_of
 from tracejury.judging.taxonomy import categories
 
+Made = TypeVar("Made")
 VIEWS = ("To decide", "All disputed", "Undisputed", "Changes after reveal")
 MOST_SPANS = 1000  # of a choice list
 GRADES = ("0", "1", "2", "3", "n/a")
@@ -223,7 +225,7 @@ def undisputed_line(alike: list[AdjudicationItem]) -> None:
         if st.button("Save as gold where all raters agree", key="accept"):
             engine, who = workspace().engine, user().name
             accepted = attempted(lambda: adjudication.accept_undisputed(engine, by=who, seed=seed()))
-            if isinstance(accepted, list):
+            if accepted is not False:
                 left = len(alike) - len(accepted)
                 say(f"Gold saved for {counted(len(accepted), 'trace')}; {left} with small differences left.")
 
@@ -240,8 +242,8 @@ def desk(one: AdjudicationItem, judge: str | None) -> None:
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Accept unanimous answers", key="settle", shortcut="A"):
-            settled = act("settle_agreed", trace_id, seed=seed(), judge=judge)
-            if type(settled) is int:
+            settled = act(partial(adjudication.settle_agreed, trace_id=trace_id, seed=seed(), judge=judge))
+            if settled is not False:
                 say(f"{counted(settled, 'point')} accepted.")
         if st.button("Open trace", icon=":material/search:", key="to_work"):
             st.switch_page(WORK, query_params=link_params(trace=trace_id))
@@ -249,8 +251,8 @@ def desk(one: AdjudicationItem, judge: str | None) -> None:
             "Save as gold", type="primary", key="close", disabled=bool(one.open_points), shortcut="G",
             help="Available when every error and every score is decided",
         ):  # fmt: skip
-            version = act("close", trace_id, seed=seed(), judge=judge)
-            if type(version) is int:
+            version = act(partial(adjudication.close, trace_id=trace_id, seed=seed(), judge=judge))
+            if version is not False:
                 say(f"Gold version {version} is saved.")
     if one.open_points:
         st.caption(plain(f"Undecided: {'; '.join(one.open_points)}."))
@@ -353,10 +355,11 @@ def save_scores(one: AdjudicationItem, chosen: Mapping[str, tuple[str | None, st
     if not new:
         st.error("Choose a score first.")
         return
+    decide = partial(adjudication.set_score, trace_id=one.dispute.trace_id)
     done = [
         key
         for key, (final, reason) in new.items()
-        if act("set_score", one.dispute.trace_id, key, None if final == "n/a" else float(str(final)), reason=reason)
+        if act(partial(decide, dimension=key, value=None if final == "n/a" else float(str(final)), reason=reason))
         is not False
     ]
     if len(done) == len(new):
@@ -431,8 +434,10 @@ def add_form(trace_id: str, titles: SpanTitles) -> None:
         reason = st.text_input("Reason", key=f"add-reason-{trace_id}", placeholder="why it is an error")
         if st.form_submit_button("Add"):
             made = act(
-                "add", trace_id, reason=reason, span_ids=spans, dimensions=dimensions or (), impact=impact,
-                category=category, description=description, quote=quote,
+                partial(
+                    adjudication.add, trace_id=trace_id, reason=reason, span_ids=spans, dimensions=dimensions or (),
+                    impact=impact, category=category, description=description, quote=quote,
+                )
             )  # fmt: skip
             if made is not False:
                 say("Added.")
@@ -495,7 +500,7 @@ def error_group(one: AdjudicationItem, group: ErrorGroup, titles: SpanTitles, *,
         if (
             len(group.labels) > 1
             and st.button("Merge", key=f"merge-{key}", shortcut="M" if in_hand else None)
-            and act("merge", ids) is not False
+            and act(partial(adjudication.merge, label_ids=ids)) is not False
         ):
             say("Merged.")
         is_writing = in_hand and bool(st.session_state.get(f"write-{key}"))
@@ -518,17 +523,16 @@ def reject_form(ids: list[str], question: str) -> None:
     key = widget(ids[0])
     with st.form(f"reject-{key}", border=False):
         reason = st.text_input(question, key=f"why-{key}")
-        if st.form_submit_button("Reject") and act("reject", ids, reason=reason) is not False:
+        not_errors = partial(adjudication.reject, label_ids=ids, reason=reason)
+        if st.form_submit_button("Reject") and act(not_errors) is not False:
             say("Rejected.")
 
 
 def keep(label: ErrorLabel, others: list[str]) -> None:
     """The words of one rater stand for the whole group."""
-    if others:
-        done = act("edit", [label.label_id, *others], reason="this rater's label represents all", impact=label.impact)
-    else:
-        done = act("keep", label.label_id)
-    if done is not False:
+    ids, why = [label.label_id, *others], "this rater's label represents all"
+    stand_for_all = partial(adjudication.edit, label_ids=ids, reason=why, impact=label.impact)
+    if act(stand_for_all if others else partial(adjudication.keep, label_id=label.label_id)) is not False:
         say("Kept.")
 
 
@@ -558,8 +562,10 @@ def edit_form(ids: list[str], label: ErrorLabel, titles: SpanTitles) -> None:
         reason = st.text_input("Reason", key=f"edit-reason-{key}")
         if st.form_submit_button("Save"):
             changed = act(
-                "edit", ids, reason=reason, dimensions=dimensions, impact=impact, category=category or "",
-                description=description, span_ids=spans,
+                partial(
+                    adjudication.edit, label_ids=ids, reason=reason, dimensions=dimensions, impact=impact,
+                    category=category or "", description=description, span_ids=spans,
+                )
             )  # fmt: skip
             if changed is not False:
                 say("Saved.")
@@ -665,15 +671,18 @@ def _case(trace_id: str) -> str:
     return f"case {trace_id}"
 
 
-def act(action: str, *arguments: object, **more: object) -> object:
-    """Take one decision on the trace that is shown, in this person's name. False, as `attempted`, where refused."""
+def act(decide: Callable[..., Made]) -> Made | Literal[False]:
+    """Take one decision on the trace that is shown, in this person's name. False, as `attempted`, where refused.
+
+    `decide` is one of `judging.adjudication.decisions` that lacks its connection and `by` alone.
+    """
     pressed_on = _pressed_on.get()
     assert pressed_on is not None, "decisions are taken within `on_what_was_drawn`"
 
-    def work() -> object:
+    def work() -> Made:
         with write_transaction(workspace().engine, labels_of(pressed_on[0])) as connection:
             adjudication.refuse_if_changed(connection, *pressed_on)
-            done: object = getattr(adjudication, action)(connection, *arguments, by=user().name, **more)
+            done = decide(connection, by=user().name)
             # one's own decision refuses no other that is pressed before it shows
             drawn(_case(pressed_on[0]), adjudication.item_revision(connection, pressed_on[0]))
             return done
@@ -681,7 +690,7 @@ def act(action: str, *arguments: object, **more: object) -> object:
     return attempted(work)
 
 
-def attempted(work: Callable[[], object]) -> object:
+def attempted(work: Callable[[], Made]) -> Made | Literal[False]:
     """What an adjudicator's `work` gives. False, with the reason on the page, where it is refused."""
     if not user().may("adjudicator"):
         st.error("Only an adjudicator may decide.")
