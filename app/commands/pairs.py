@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 
 from tracejury.app.commands.output import counted, name_rejected, opened, print_json, say
-from tracejury.ingest.store import read_transaction
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.figure import Figure
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.matching.labelled_pairs import draw_pairs, population, score_pairs, write_pairs
+from tracejury.judging.matching.own_rates import keep_rates
 from tracejury.judging.matching.rule import RULE
 
 MEASURES = {
@@ -47,12 +48,16 @@ def sample(
 def score(home: Path | None, file: Path, *, as_json: bool) -> int:
     """Exit code 0, or 1 when a row was rejected or none is labelled."""
     try:
-        with read_transaction(opened(home).engine) as connection:
+        engine = opened(home).engine
+        with read_transaction(engine) as connection:
             result = score_pairs(connection, file)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
     name_rejected(result.rejected)
     rates = result.rates
+    if result.labelled:
+        with write_transaction(engine) as connection:
+            keep_rates(connection, rates)
     figures = {name: getattr(rates, name) for name in MEASURES}
     if as_json:
         document = {
@@ -70,6 +75,8 @@ def score(home: Path | None, file: Path, *, as_json: bool) -> int:
         click.echo(f"{RULE} on {counted(result.labelled, 'labelled pair')} ({waiting})")
         for name, figure in figures.items():
             click.echo(f"{name.replace('_', ' ')}: {_in_words(figure)}: {MEASURES[name]}")
+        if result.labelled:
+            say("kept: the table match_sensitivity takes these rates from now on")
     return 1 if result.rejected or not result.labelled else 0
 
 

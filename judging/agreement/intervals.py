@@ -223,15 +223,23 @@ def share_bounds(
     number, clusters = bottom.sum(axis=0), (bottom > 0).sum(axis=0).astype(np.float64)
     share = divide(top.sum(axis=0), number)
     several = np.where(clusters > 1, clusters, np.nan)
-    variance = ((top - share * bottom) ** 2).sum(axis=0) * divide(several, (several - 1) * number**2)
-    effective = np.where(variance > 0, divide(share * (1 - share), variance), np.where(clusters > 1, np.inf, np.nan))
-    effective = np.minimum(effective, number) if capped else effective
+    effective = effective_units(top, bottom, capped=capped)
     low, high = _wilson(share, effective, student_t(several - 1, level))
     at_end = (share == 0) | (share == 1)
     end_low, end_high = wilson_bounds(share * clusters, clusters, level)
     known = at_end | np.isfinite(effective)
     low, high = (np.where(at_end, a, b) for a, b in ((end_low, low), (end_high, high)))
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def effective_units(hits: Floats, units: Floats, *, capped: bool = True) -> Floats:
+    """Return how many independent units say as much as these clusters (clusters, ...): (...); see `share_bounds`."""
+    number, clusters = units.sum(axis=0), (units > 0).sum(axis=0).astype(np.float64)
+    share = divide(hits.sum(axis=0), number)
+    several = np.where(clusters > 1, clusters, np.nan)
+    variance = ((hits - share * units) ** 2).sum(axis=0) * divide(several, (several - 1) * number**2)
+    effective = np.where(variance > 0, divide(share * (1 - share), variance), np.where(clusters > 1, np.inf, np.nan))
+    return np.minimum(effective, number) if capped else effective
 
 
 def _wilson(share: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
 
 import numpy as np
@@ -23,7 +23,7 @@ from tracejury.judging.agreement.errors import (
 )
 from tracejury.judging.agreement.figure import Figure, Reason
 from tracejury.judging.agreement.frames import Missing
-from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, divide, share_bounds
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, divide, effective_units, share_bounds
 from tracejury.judging.agreement.prevalence import Calibration, corrected_rate, rogan_gladen
 
 ANSWERS: Final = ("yes", "no", "unclear")
@@ -37,13 +37,15 @@ class RuleRates:
 
     `precision`: of proposed pairs, those that are the same error; `recall`: of pairs that are the same error, those
     proposed; `recall_one_to_one` leaves out pairs whose error or finding a right proposal has. `of_errors` counts
-    errors with all their pairs labelled: described by the judge or not, caught or not.
+    errors with all their pairs labelled: described by the judge or not, caught or not; `effective` are the same counts,
+    divided by what clustering by trace costs.
     """
 
     precision: Figure
     recall: Figure
     recall_one_to_one: Figure
     of_errors: Calibration
+    effective: Calibration
     unclear: int
 
 
@@ -59,11 +61,13 @@ def rule_rates(pairs: pd.DataFrame, sizes: Mapping[tuple[int, str], int]) -> Rul
     clear = pairs[pairs["same_error"] != "unclear"]
     same, proposed = (clear["same_error"] == "yes").to_numpy(), clear["proposed"].to_numpy(dtype=bool)
     open_to_it = same & (proposed | ~_is_taken(clear, same & proposed))
+    by_trace = _of_errors(pairs, sizes)
     return RuleRates(
         precision=_share(clear, same & proposed, proposed, "no positive predicted"),
         recall=_share(clear, same & proposed, same, "no positives"),
         recall_one_to_one=_share(clear, same & proposed, open_to_it, "no positives"),
-        of_errors=_of_errors(pairs, sizes),
+        of_errors=_summed(by_trace),
+        effective=_effective(by_trace),
         unclear=len(pairs) - len(clear),
     )
 
@@ -95,32 +99,107 @@ def _known(bound: Floats) -> float | None:
     return None if np.isnan(bound) else float(bound)
 
 
-def _of_errors(pairs: pd.DataFrame, sizes: Mapping[tuple[int, str], int]) -> Calibration:
-    """Errors of cells whose pairs are all labelled; one with unclear pairs and no same one is left out."""
-    counts = dict.fromkeys(("tp", "fp", "fn", "tn"), 0)
+def _of_errors(pairs: pd.DataFrame, sizes: Mapping[tuple[int, str], int]) -> dict[str, dict[str, int]]:
+    """By trace the errors of cells whose pairs are all labelled; one with unclear pairs and no same one is left out."""
+    by_trace: dict[str, dict[str, int]] = {}
     for key, rows in pairs.groupby(["cell_key", "label_id"]):
         answers = set(rows["same_error"])
         if len(rows) != sizes.get(cast("tuple[int, str]", key)) or ("yes" not in answers and "unclear" in answers):
             continue
         is_caught = bool(rows["proposed"].any())
+        counts = by_trace.setdefault(str(rows["trace_id"].iloc[0]), dict.fromkeys(("tp", "fp", "fn", "tn"), 0))
         counts[("tp" if is_caught else "fn") if "yes" in answers else ("fp" if is_caught else "tn")] += 1
-    return Calibration(**counts)
+    return by_trace
+
+
+def _summed(by_trace: Mapping[str, Mapping[str, int]]) -> Calibration:
+    return Calibration(**{name: sum(counts[name] for counts in by_trace.values()) for name in ("tp", "fp", "fn", "tn")})
+
+
+def _effective(by_trace: Mapping[str, Mapping[str, int]]) -> Calibration:
+    """The counts, divided by what clustering by trace costs (`intervals.effective_units`)."""
+    counts = np.array([[one[name] for name in ("tp", "fn", "fp", "tn")] for one in by_trace.values()], dtype=np.float64)
+    parts: list[int] = []
+    for hits, misses in (counts.reshape(-1, 4)[:, [0, 1]].T, counts.reshape(-1, 4)[:, [2, 3]].T):
+        size, units = (hits + misses).sum(), effective_units(hits, hits + misses)
+        kept = round(float(units)) if np.isfinite(units) else round(float(size))
+        caught = round(float(kept * divide(hits.sum(), size))) if size else 0
+        parts += [caught, kept - caught]
+    return Calibration(tp=parts[0], fn=parts[1], fp=parts[2], tn=parts[3])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
     """What a version of the rule reached on traces that it was not made on: its errors, described and caught or not.
 
-    `calibration` holds effective counts: those of errors, divided by what clustering by trace costs.
+    `calibration` holds effective counts: those of errors, divided by what clustering by trace costs. `precision` and
+    `recall` are of pairs, recall one to one. `measured_on` and `corrected_by` say whose pairs they come from.
     """
 
     rule: str
     calibration: Calibration
+    precision: Figure | None = None
+    recall: Figure | None = None
+    measured_on: str = "shipped pairs"
+    corrected_by: str = "shipped pairs"
 
 
-MEASURED: Final = Measured(rule="2", calibration=Calibration(tp=40, fn=24, fp=6, tn=67))
+MEASURED: Final = Measured(
+    rule="2",
+    calibration=Calibration(tp=40, fn=24, fp=6, tn=67),
+    precision=Figure(value=55 / 66, n=66, low=0.714, high=0.909),
+    recall=Figure(value=55 / 86, n=86, low=0.481, high=0.772),
+)
 """Of the rule that ships: it caught 58 of 93 described errors (64 effective) and 6 of 73 others; see the researchers'
 help."""
+LEAST_ERRORS: Final = 20
+"""Fewer described errors, or fewer others, with all their pairs labelled are too few to correct by."""
+_PAIR_RATES: Final = ("precision", "recall")
+_RULE_FIGURES: Final = {
+    f"rule_{name}{end}": "Int64" if end == "_n" else "float64"
+    for name in _PAIR_RATES
+    for end in ("", "_low", "_high", "_n")
+}
+RULE_RATES: Final = {"rule": "object", **_RULE_FIGURES, **dict.fromkeys(("tp", "fn", "fp", "tn"), "int64")}
+"""Columns and types of what a rule reached on a workspace's own pairs; tp to tn are effective counts of errors."""
+
+
+def rule_row(rule: str, rates: RuleRates) -> dict[str, Any]:
+    """Return what a rule reached as a row of `RULE_RATES`."""
+    figures = {"precision": rates.precision, "recall": rates.recall_one_to_one}
+    ends = {"": "value", "_low": "low", "_high": "high", "_n": "n"}
+    told = {f"rule_{name}{end}": getattr(one, field) for name, one in figures.items() for end, field in ends.items()}
+    return {"rule": rule, **told, **asdict(rates.effective)}
+
+
+def measured_of(rule_rates: pd.DataFrame) -> Measured:
+    """Return what corrects caught errors: a workspace's own pairs where there are any, else `MEASURED`.
+
+    Own errors correct where `LEAST_ERRORS` of both kinds have all their pairs labelled; else those that ship do, beside
+    precision and recall of the own pairs.
+    """
+    if rule_rates.empty:
+        return MEASURED
+    row = rule_rates.iloc[0]
+    counts = Calibration(**{name: int(row[name]) for name in ("tp", "fn", "fp", "tn")})
+    has_enough = min(counts.tp + counts.fn, counts.fp + counts.tn) >= LEAST_ERRORS
+    pairs = {name: _figure_of(row, f"rule_{name}") for name in _PAIR_RATES}
+    return Measured(
+        rule=str(row["rule"]),
+        calibration=counts if has_enough else MEASURED.calibration,
+        **pairs,
+        measured_on="own pairs",
+        corrected_by="own pairs" if has_enough else MEASURED.corrected_by,
+    )
+
+
+def _figure_of(row: pd.Series, name: str) -> Figure:
+    value, low, high = (
+        None if pd.isna(row[f"{name}{end}"]) else float(row[f"{name}{end}"]) for end in ("", "_low", "_high")
+    )
+    n = 0 if pd.isna(row[f"{name}_n"]) else int(row[f"{name}_n"])
+    return Figure(value=value, n=n, low=low, high=high, reason="no pairs" if value is None else None)
+
 
 SENSITIVITY: Final = ("recall", "precision", "f1")
 _ENDS: Final = ("", "_corrected", "_lowest", "_highest")
@@ -134,7 +213,8 @@ def sensitivity_columns() -> dict[str, str]:
     bounds = dict.fromkeys(("recall_corrected_low", "recall_corrected_high"), "float64")
     keys = {name: kind for name, kind in KEYS.items() if name != "kind"}
     counts = dict.fromkeys(("n", "positives", *COUNTS, *LEFT_OUT), "int64")
-    return {**keys, **counts, **figures, **bounds, "reason": "object"}
+    rule = {**dict.fromkeys(("measured_on", "corrected_by"), "object"), **_RULE_FIGURES}
+    return {**keys, **counts, **figures, **bounds, **rule, "reason": "object"}
 
 
 def match_sensitivity(
@@ -148,13 +228,24 @@ def match_sensitivity(
     (sensitivity) and leaves one that it did not (1 - false matches). `_lowest`: for false matches alone, `_highest`:
     for missed matches alone; of precision the lower and the higher of the two. The interval of the corrected recall
     draws both samples (`prevalence.corrected_rate`); none with `draws=0`. NaN where the rate itself is
-    (`why_undefined`), and of a judge model some of whose matches are confirmed.
+    (`why_undefined`), and of a judge model some of whose matches are confirmed. measured_on and corrected_by say whose
+    pairs rule_precision and rule_recall (of pairs, recall one to one), and the correction, come from.
     """
     rows = error_rates[error_rates["kind"] == "caught"].to_dict("records")
     table = pd.DataFrame([_sensitivity_row(row, confirmed, measured.calibration, draws, seed) for row in rows])
     columns = sensitivity_columns()
-    table = table.reindex(columns=list(columns)).astype(columns)
+    table = table.assign(**_rule_columns(measured)).reindex(columns=list(columns)).astype(columns)
     return table.assign(reason=table["reason"].where(table["reason"].notna(), None))
+
+
+def _rule_columns(measured: Measured) -> dict[str, Any]:
+    figures = {"precision": measured.precision, "recall": measured.recall}
+    ends = {"": "value", "_low": "low", "_high": "high", "_n": "n"}
+    told = {
+        f"rule_{name}{end}": None if one is None else getattr(one, field)
+        for name, one in figures.items() for end, field in ends.items()
+    }  # fmt: skip
+    return {"measured_on": measured.measured_on, "corrected_by": measured.corrected_by, **told}
 
 
 CONFIRMED: Final = "some matches were confirmed by people: how many mistakes of the rule are left is not known"
@@ -162,6 +253,8 @@ CONFIRMED: Final = "some matches were confirmed by people: how many mistakes of 
 
 def why_undefined(row: Mapping[Any, Any], name: str) -> str:
     """Return why a figure of a row of `match_sensitivity` is undefined."""
+    if name.startswith("rule_"):
+        return "no labelled pair of its kind"
     metric = cast("Rate", name.partition("_")[0])
     if pd.isna(row[metric]):
         if not any(row[count] for count in COUNTS) and row["not_matched"]:

@@ -57,6 +57,7 @@ InputName = Literal[
     "periods",
     "slices",
     "costs",
+    "rule_rates",
     "evidence_pairs",
     "other_error_pairs",
     "other_score_pairs",
@@ -83,6 +84,7 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "periods": over_time.PERIODS,
     "slices": slices.SLICES,
     "costs": costs.COSTS,
+    "rule_rates": tuple(match_rates.RULE_RATES),
     "evidence_pairs": evidence_overlap.EVIDENCE_PAIRS,
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
@@ -121,6 +123,7 @@ class Inputs:
     periods: pd.DataFrame | None = None
     slices: pd.DataFrame | None = None
     costs: pd.DataFrame | None = None
+    rule_rates: pd.DataFrame | None = None
     evidence_pairs: pd.DataFrame | None = None
     other_error_pairs: pd.DataFrame | None = None
     other_score_pairs: pd.DataFrame | None = None
@@ -341,7 +344,8 @@ def _match_sensitivity(inputs: Inputs) -> pd.DataFrame:
     defaults = {"judge_model": frames.NO_JUDGE_MODEL, "match_status": "proposed"}
     pairs = frames.with_defaults(inputs.frame("error_pairs"), defaults)
     confirmed = set(pairs.loc[(pairs["match_status"] == "confirmed").to_numpy(), "judge_model"].astype(str))
-    return match_rates.match_sensitivity(inputs.error_rates, confirmed, draws=inputs.draws, seed=inputs.seed)
+    measured = match_rates.measured_of(inputs.frame("rule_rates"))
+    return match_rates.match_sensitivity(inputs.error_rates, confirmed, measured, draws=inputs.draws, seed=inputs.seed)
 
 
 def _grid(inputs: Inputs) -> pd.DataFrame:

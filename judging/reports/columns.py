@@ -20,6 +20,7 @@ from tracejury.judging.labels.label_store import newest
 from tracejury.judging.labels.spans_scored import MARK
 from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until, matchers_of
+from tracejury.judging.matching.own_rates import own_rates
 from tracejury.judging.queues.strategies import recorded_chances
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.reports.trace_slices import error_spans, trace_slices
@@ -72,6 +73,8 @@ class Columns:
     """`strategies.recorded_chances`: with what chance a queue drew each trace."""
     present: Mapping[str, str]
     """The traces of the workspace, with the format of each."""
+    rule_rates: pd.DataFrame
+    """`own_rates.own_rates`: what the matching rule reached on pairs labelled here."""
     current: frozenset[str]
     golds: frozenset[str]
     made_of: MadeOf
@@ -96,6 +99,7 @@ def load_columns(connection: Connection) -> Columns:
         matched=matched_until(connection),
         chances=recorded_chances(connection),
         present=present,
+        rule_rates=own_rates(connection),
         current=frozenset(current_versions(connection).values()),
         golds=gold_names(connection),
         made_of=_made_of(connection),

@@ -57,6 +57,8 @@ class Frames:
     """trace_id, by, slice, error_id: to which slices traces and errors belong, of the kinds that the filters name."""
     costs: pd.DataFrame
     """trace_id, judge_model, split, cost_usd, tokens: what all judges of a judge model took on a compared trace."""
+    rule_rates: pd.DataFrame
+    """`match_rates.RULE_RATES`: of the workspace's own labelled pairs, no row where none were scored."""
     trail_gold: pd.DataFrame
     trail_predictions: pd.DataFrame
     trail_traces: pd.DataFrame
@@ -102,7 +104,7 @@ class LazyFrames:
         self._truth = replace(truth, decided=decided)
         self.reference, self.votes = self._truth.reference, self._truth.votes
         self.jury_votes = arm_frames.jury_votes(connection, self._now)
-        self.made_of = columns.made_of
+        self.made_of, self.rule_rates = columns.made_of, columns.rule_rates
         self.trail_scores = arm_frames.trail_scores(connection, self._seen, self._truth.people)
 
     @property

@@ -14,6 +14,8 @@ from tracejury.ingest.store import schema
 from tracejury.judging.store import tables
 
 Revision = tuple[int, ...]
+RULE_RATES = "rates of the matching rule"
+"""The setting that holds what the matching rule reached on pairs that people labelled here."""
 REMOVED = "traces removed"
 """What the audit log says when traces, perhaps with their labels, were taken out."""
 
@@ -60,4 +62,7 @@ def revision(connection: Connection) -> Revision:
     cells = (select(func.count(finished)).scalar_subquery(), largest(finished))
     matched = tables.matching.c
     matching = (select(func.count(matched.cell_key)).scalar_subquery(), largest(matched.last_label))
-    return read_revision(connection, [*appended, *matching, largest(schema.trace.c.ingested_at), *cells])
+    scored = select(tables.setting.c.created_at).where(tables.setting.c.name == RULE_RATES).scalar_subquery()
+    return read_revision(
+        connection, [*appended, *matching, func.coalesce(scored, 0), largest(schema.trace.c.ingested_at), *cells]
+    )

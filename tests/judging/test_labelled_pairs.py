@@ -21,9 +21,13 @@ from tracejury.judging.matching.labelled_pairs import (
     score_pairs,
     write_pairs,
 )
+from tracejury.judging.matching.own_rates import own_rates
+from tracejury.judging.matching.rule import RULE
 from tracejury.judging.records import Call, Verdict
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
-from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store import Workspace, open_workspace, tables
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 SAME = "The tool is called with a day it does not know."
@@ -166,6 +170,11 @@ def test_the_commands_draw_and_score_shipped_samples(tmp_path: Path) -> None:
     scored = run(main, ["match", "score", str(out), *home])
     assert scored.exit_code == 0, scored.output
     assert "recall: n/a (no positives)" in scored.output
+    with read_transaction(open_workspace(tmp_path / "home").engine) as connection:
+        (own,) = own_rates(connection).to_dict("records")
+        frames = load_frames(connection, Filters())
+    assert (own["rule"], own["rule_precision"], own["tp"] + own["fn"]) == (RULE, 0.0, 0)
+    assert frames.rule_rates["rule_precision_n"].tolist() == [own["rule_precision_n"]]
     out.write_bytes(b"not JSON\n")
     assert "(line 1): its pair is not in the key" in run(main, ["match", "score", str(out), *home]).output
     key_of(out).unlink()

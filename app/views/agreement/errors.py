@@ -45,7 +45,7 @@ from tracejury.app.views.agreement.drilldowns import (
     open_trace,
 )
 from tracejury.app.views.agreement.evidence import evidence_card
-from tracejury.app.views.agreement.recall import costs_card, periods_card, thresholds_card
+from tracejury.app.views.agreement.recall import costs_card, periods_card, sensitivity_card, thresholds_card
 from tracejury.app.views.agreement.slices import error_slices_card
 from tracejury.judging.agreement import errors
 from tracejury.judging.agreement.figure import TOO_FEW
@@ -73,6 +73,8 @@ def errors_view(filters: Filters, inputs: Inputs) -> None:
         thresholds_card(filters)
     with right, st.container(border=True, height="stretch"):
         periods_card(filters)
+    with st.container(border=True):
+        sensitivity_card(filters)
     with st.container(border=True):
         costs_card(filters)
     with st.container(border=True):

@@ -10,13 +10,13 @@ import streamlit as st
 
 from tracejury.app.components import charts
 from tracejury.app.components.data_table import data_table
-from tracejury.app.components.figures import aligned, cell_text, plain
+from tracejury.app.components.figures import aligned, cell_text, figure_text, plain, with_labels
 from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
 from tracejury.app.views.agreement.cards import card, few_names, plot, why_no_errors
 from tracejury.judging.agreement.costs import NOT_RECORDED, VALUES
 from tracejury.judging.agreement.figure import TOO_FEW
-from tracejury.judging.agreement.match_rates import why_no_recall
+from tracejury.judging.agreement.match_rates import why_no_recall, why_undefined
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.reports.filters import Filters
 
@@ -149,3 +149,55 @@ def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
 def _why(row: Mapping[Any, Any], name: str) -> str:
     parts = [part.partition(": ") for part in str(row["reason"]).split("; ")]
     return next((why for names, _, why in parts if name in names.split(", ")), "")
+
+
+@card(
+    "sensitivity",
+    "Recall without the matching rule's mistakes",
+    "Recall of caught errors as matches say it, corrected for how often the rule catches an error that the judge "
+    "described and leaves one that it did not (Rogan and Gladen 1978), and if the rule erred in one way alone: false "
+    "matches (lowest) or missed ones (highest).",
+    height=320,
+)
+def sensitivity_card(filters: Filters) -> None:
+    table = estimate(filters, "table.match_sensitivity")
+    table = split_labels(with_labels(table[(table["impact"] == "all") & (table["positives"] > 0)]))
+    if table.empty:
+        st.caption(why_no_errors(filters))
+        return
+    data_table(sensitivity_cells(table), key="sensitivity", columns=dict.fromkeys(SENSITIVITY_WORDS.values(), RIGHT))
+    st.caption(plain(rule_words(table.to_dict("records")[0])))
+
+
+SENSITIVITY_WORDS = {
+    "recall": "recall", "recall_corrected": "corrected", "recall_lowest": "lowest", "recall_highest": "highest",
+}  # fmt: skip
+
+
+def sensitivity_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """`match_rates.match_sensitivity` in words, a row a judge."""
+    rows = table.to_dict("records")
+    cells = {words: [_sensitivity_text(row, name) for row in rows] for name, words in SENSITIVITY_WORDS.items()}
+    return pd.DataFrame({"judge": table["label"], "errors": table["positives"], **cells})
+
+
+def _sensitivity_text(row: Mapping[Any, Any], name: str) -> str:
+    if pd.isna(row[name]):
+        return f"n/a: {why_undefined(row, name)}"
+    return figure_text(row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
+
+
+def rule_words(row: Mapping[Any, Any]) -> str:
+    """What the matching rule reached, on whose pairs, and whose errors correct."""
+    rates = [
+        f"{name} {_rule_text(row, f'rule_{name}')}" for name in ("precision", "recall")
+    ]  # fmt: skip
+    whose = {"own pairs": "pairs labelled in this workspace", "shipped pairs": "the pairs that the rule ships with"}
+    by = "" if row["measured_on"] == row["corrected_by"] else f"; corrected by {whose[row['corrected_by']]}"
+    told = f"The rule on {whose[row['measured_on']]}: {', '.join(rates)}{by}."
+    return f"{told} Measure it on these traces: tracejury match sample, then match score."
+
+
+def _rule_text(row: Mapping[Any, Any], name: str) -> str:
+    own = {end: row[f"{name}{tail}"] for end, tail in {"value": "", "low": "_low", "high": "_high"}.items()}
+    return cell_text({**own, "n": 0 if pd.isna(row[f"{name}_n"]) else row[f"{name}_n"], "reason": "no labelled pair"})

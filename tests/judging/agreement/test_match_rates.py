@@ -9,10 +9,13 @@ from tracejury.judging.agreement.match_rates import (
     MEASURED,
     NO_CONFIDENCE,
     NONE_CONFIRMED,
+    RULE_RATES,
     Measured,
     match_sensitivity,
     match_thresholds,
+    measured_of,
     rule_rates,
+    rule_row,
     why_no_recall,
     why_undefined,
 )
@@ -100,6 +103,25 @@ def test_rates_are_corrected_as_rogan_and_gladen_do() -> None:
     assert row["recall_corrected_low"] < recall < row["recall_corrected_high"]
     assert row["precision_lowest"] <= row["precision_corrected"] <= row["precision_highest"]
     assert row["reason"] is None
+
+
+def test_a_workspace_s_own_pairs_replace_those_that_ship() -> None:
+    """Thirty traces of one described and one other error each: 24 and 3 caught, all alike but for chance."""
+    rows = [
+        (f"t{n}", n, name, place, (n < 24) if name == "a" else (n < 3), "yes" if name == "a" else "no", 1.0)
+        for n in range(30) for place, name in enumerate("ab")
+    ]  # fmt: skip
+    sizes = {(n, name): 1 for n in range(30) for name in "ab"}
+    rates = rule_rates(pairs(*rows), sizes)
+    own = measured_of(pd.DataFrame([rule_row("x", rates)]).astype(RULE_RATES))
+    assert own.calibration == rates.effective == rates.of_errors == Calibration(tp=24, fn=6, fp=3, tn=27)
+    assert (own.measured_on, own.corrected_by) == ("own pairs", "own pairs")
+    row = all_impacts(match_sensitivity(RATES, set(), own, draws=0))
+    assert row["recall_corrected"] == pytest.approx((0.5 - 0.1) / 0.7)
+    assert row[["rule_precision", "rule_precision_n"]].tolist() == [pytest.approx(24 / 27), 27]
+    few = measured_of(pd.DataFrame([rule_row("x", rule_rates(pairs(*rows[:20]), sizes))]).astype(RULE_RATES))
+    assert (few.calibration, few.measured_on, few.corrected_by) == (MEASURED.calibration, "own pairs", "shipped pairs")
+    assert measured_of(pd.DataFrame(columns=list(RULE_RATES))) is MEASURED
 
 
 def test_a_rule_without_mistakes_moves_nothing() -> None:
