@@ -126,7 +126,7 @@ def add_form() -> None:
 
 def invite_form() -> None:
     """A link by which a new person sets a password; it is shown once, and the store keeps a hash of it."""
-    layout.title("Invite a person", "The link is good once. Whoever opens it chooses a password for this name.")
+    layout.title("Invite a person", "The link works once. Whoever opens it chooses a password for this name.")
     secret = None
     with st.form("invite", border=False):
         name = st.text_input("Name", key="invite_name")

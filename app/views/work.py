@@ -130,16 +130,14 @@ def pinned_by(connection: Connection, key: int | None) -> int | None:
     return connection.scalar(select(queues.c.guideline_version).where(queues.c.queue_key == key))
 
 
-def is_held_up(key: int | None, place: str) -> bool:
-    """Whether a guideline published meanwhile has to be read before this place; the one in hand may be finished."""
+def stop_for_guideline(key: int | None, place: str) -> None:
+    """Draw the page anew, which asks to read a guideline published meanwhile; the place in hand may be finished."""
     if st.session_state.get(IN_HAND) == place:
-        return False
+        return
     with read_transaction(workspace().engine) as connection:
         unread = to_acknowledge(connection, user().name, pinned=pinned_by(connection, key))
-    if unread is None:
-        return False
-    ask_to_read(unread)
-    return True
+    if unread is not None:
+        st.rerun()
 
 
 def version_to_read(queues: Sequence[Row[Any]], key: int | None) -> int | None:
@@ -205,7 +203,8 @@ def follow_queue() -> None:
 
 @st.fragment(key=KEY + "-queue")
 def queue_desk(key: int) -> None:
-    if is_held_up(key, st.query_params.get("place", "")) or is_before_practice(key):
+    stop_for_guideline(key, st.query_params.get("place", ""))
+    if is_before_practice(key):
         return
     place = place_in_hand(key)
     if place is None:
@@ -362,8 +361,7 @@ def now() -> int:
 @st.fragment(key=KEY + "-fragment")
 def desk(ids: list[str]) -> None:
     trace_id = chosen(ids)
-    if is_held_up(None, trace_id):
-        return
+    stop_for_guideline(None, trace_id)
     st.session_state[IN_HAND] = trace_id
     place = ids.index(trace_id)
     with read_transaction(workspace().engine) as connection:

@@ -105,6 +105,7 @@ def test_a_guideline_published_meanwhile_is_told_at_once_and_read_before_the_nex
     assert ready(page) == first  # the trace in hand may be finished
     submit_trace(page)
     expect(page.get_by_text("You have not read version 1 of the guideline yet.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("You can finish this trace")).to_have_count(0)
     assert state(space.engine, annotator="ben", trace_id=first)["review"]["status"] == "submitted"
     page.get_by_role("button", name="Open guideline").click()
     page.get_by_role("button", name="I have read version 1").click()
