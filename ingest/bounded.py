@@ -117,13 +117,15 @@ def read_member(data: bytes, archive: zipfile.ZipFile, member: zipfile.ZipInfo) 
 
 @dataclass(slots=True)
 class Allowance:
-    """How much the members of one archive may unpack to together: its bytes may stand for several of them."""
+    """How much an archive may unpack to, with the archives in it: its bytes may stand for several of its members, and
+    a small one for many that each stay below the limits.
+    """
 
     packed: int
-    sizes: dict[int, int] = field(default_factory=dict)
+    sizes: dict[object, int] = field(default_factory=dict)
     total: int = 0
 
-    def taken(self, place: int, data: bytes) -> bytes:
+    def taken(self, place: object, data: bytes) -> bytes:
         """The bytes of the member at `place`, counted once. Raises `IngestError` beyond what is allowed."""
         self.total += len(data) - self.sizes.get(place, 0)
         self.sizes[place] = len(data)

@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol, cast
@@ -129,6 +129,8 @@ class Entry:
     load: Callable[[], bytes]
     depth: int = field(default=0, compare=False)
     path: str = field(default="", compare=False)
+    allowance: Allowance | None = field(default=None, compare=False)
+    """How much the archive that it stands in may unpack to, with all archives in it."""
 
 
 def read_traces(path: Path | str, *, format: str | None = None, merge: bool = False) -> Iterator[Trace | Rejected]:
@@ -509,8 +511,9 @@ def _unpack(entry: Entry, data: bytes, opener: Callable[[Entry, bytes], Iterator
     if entry.depth >= MAX_NESTING:
         raise IngestError(f"archives in archives more than {MAX_NESTING} deep", remedy="unpack it yourself")
     is_empty = True
+    outermost = entry if entry.allowance is not None else replace(entry, allowance=Allowance(len(data)))
     try:
-        for inner in opener(entry, data):
+        for inner in opener(outermost, data):
             is_empty = False
             yield inner
     except (*DAMAGE, tarfile.TarError, ValueError) as error:
@@ -521,7 +524,7 @@ def _unpack(entry: Entry, data: bytes, opener: Callable[[Entry, bytes], Iterator
 
 def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:
     archive = zipfile.ZipFile(io.BytesIO(data))  # stays open: its members are read after they are all listed
-    members, allowance = archive.infolist(), Allowance(len(data))
+    members = archive.infolist()
     count_member(len(members))
     if any(member.filename == "xl/workbook.xml" for member in members):
         raise IngestError("an Excel workbook", remedy="save its sheet as CSV, in UTF-8")
@@ -529,8 +532,7 @@ def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:
         if not member.filename:
             raise zipfile.BadZipFile("an entry without a name")
         if not member.is_dir():
-            load = lambda m=member: allowance.taken(m.header_offset, read_member(data, archive, m))  # noqa: E731
-            yield from _member(entry, member.filename, load)
+            yield from _member(entry, member.filename, partial(read_member, data, archive, member))
 
 
 def _tar(entry: Entry, data: bytes) -> Iterator[Entry]:
@@ -550,7 +552,14 @@ def _member(entry: Entry, name: str, load: Callable[[], bytes]) -> Iterator[Entr
     if ".." in parts or name.startswith(("/", "\\")) or ":" in parts[0]:
         yield Entry(full, _raises(IngestError("its name leads out of the archive", remedy="pack it again")))
         return
-    yield Entry(full, _guarded_load(load), entry.depth + 1)
+    yield _inner(entry, full, load)
+
+
+def _inner(entry: Entry, name: str, load: Callable[[], bytes]) -> Entry:
+    """What stands in an archive or compressed file, counted against what the outermost one may unpack to."""
+    place, allowance = object(), entry.allowance
+    counted = load if allowance is None else lambda: allowance.taken(place, load())
+    return Entry(name, _guarded_load(counted), entry.depth + 1, allowance=allowance)
 
 
 def _raises(error: IngestError) -> Callable[[], bytes]:
@@ -572,7 +581,7 @@ def _guarded_load(load: Callable[[], bytes]) -> Callable[[], bytes]:
 
 def _packed_file(entry: Entry, data: bytes, *, suffix: str, unpacked: Callable[[bytes], bytes]) -> Iterator[Entry]:
     """The one file that a compressed file holds."""
-    yield Entry(entry.name.removesuffix(suffix), _guarded_load(lambda: unpacked(data)), entry.depth + 1)
+    yield _inner(entry, entry.name.removesuffix(suffix), lambda: unpacked(data))
 
 
 _PACKINGS: tuple[tuple[bytes, str, Callable[[bytes], bytes]], ...] = (

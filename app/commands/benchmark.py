@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from tracejury.app.commands.output import counted, opened, print_json, progress_line, say
+from tracejury.ingest.formats.gaia2.values import name_part
 from tracejury.judging.gaia2.environment import (
     SIZE,
     STEP,
@@ -89,7 +90,7 @@ def fetch(home: Path | None, *, capabilities: Sequence[str], split: str, limit: 
                 files = download(DATA_SET, Path(place), revision=REVISION, words=(name, split))
                 scenarios = read_scenarios(files)[:left]
             for one in scenarios:
-                target = folder / name / f"{one.scenario_id}.json"
+                target = folder / name / f"{name_part(one.scenario_id) or 'scenario'}.json"
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(one.text, encoding="utf-8")
             say(f"{counted(len(scenarios), 'scenario')} of {name} in {folder / name}")

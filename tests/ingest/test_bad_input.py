@@ -369,6 +369,16 @@ def test_a_bomb_that_is_refused_is_never_held(monkeypatch: pytest.MonkeyPatch) -
         assert peak < 20_000_000
 
 
+def test_archives_in_an_archive_unpack_to_no_more_together_than_one_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each below the free size, of an archive so small that all of them would take hours."""
+    monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 1_000_000)
+    inner = zipped(blank=b" " * 900_000)
+    found = read_all(zipped(**{f"{number}.zip": inner for number in range(40)}), "nested.zip")
+    reasons = [one.reason for one in found if isinstance(one, Rejected)]
+    assert len(reasons) == 40
+    assert sum("zip bomb" in reason for reason in reasons) > 30
+
+
 def test_a_large_input_that_is_no_bomb_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 1_000)
     text = json.dumps(document(span("a" * 16, {"x": str(list(range(500_000)))}))).encode()
