@@ -15,6 +15,7 @@ import pandas as pd
 
 from tracejury.ingest.spreadsheet import plain_cell
 from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.match_rates import RULE_RATES
 from tracejury.judging.agreement.tables import COLUMNS, InputName
 
 DELIMITERS: Final = (",", ";", "\t", "|")
@@ -32,6 +33,8 @@ _NUMBERS: Final[dict[InputName, tuple[str, ...]]] = {
     "trail_scores": ("reference_score", "judge_score"),
     "unit_labels": ("inclusion",),
     "evidence_pairs": ("iou",),
+    "costs": ("cost_usd",),
+    "rule_rates": tuple(name for name in RULE_RATES if name != "rule"),
 }
 _FLAGS: Final[dict[InputName, tuple[str, ...]]] = {
     "error_pairs": ("relevant", "caught", "localized"),

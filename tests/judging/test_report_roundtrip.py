@@ -14,6 +14,7 @@ from tests.benchmarks.large import Size, build
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.findings import VERDICTS
 from tracejury.judging.agreement.majority import ReferenceKind
+from tracejury.judging.agreement.match_rates import RULE_RATES
 from tracejury.judging.agreement.tables import TABLES, Inputs, tables_from_frames
 from tracejury.judging.matching.matches import decide, review_finding
 from tracejury.judging.reports.export import csv_text, inputs_of, opinions_of, write_inputs
@@ -23,6 +24,8 @@ from tracejury.judging.reports.plain_csv import read_folder
 from tracejury.judging.store import Workspace, tables
 
 SMALL = Size(traces=8, spans=5, repeats=2, errors=2.5, readers=(("ada", 1.0), ("ben", 0.8), ("cleo", 0.6)), second=0.7)
+OWN_RATES = pd.DataFrame([dict.fromkeys(RULE_RATES, 30) | {"rule": "own", "rule_recall": None}]).astype(RULE_RATES)
+"""Where nothing that is the same error was labelled, so that the recall of the rule is unknown."""
 BY_NAME = {table.name: table for table in TABLES}
 
 
@@ -59,7 +62,9 @@ def inputs(opened: Workspace, gold: ReferenceKind | None, **more: Any) -> Inputs
 def test_inputs_written_and_read_again_give_every_table_to_the_last_digit(
     space: Workspace, tmp_path: Path, gold: ReferenceKind | None, missing: Any
 ) -> None:
-    ours = inputs(space, gold, missing=missing, draws=10)
+    frames = inputs(space, gold, missing=missing, draws=10)
+    some_unknown = frames.frame("costs").assign(cost_usd=lambda rows: rows["cost_usd"].where(rows.index % 5 > 0))
+    ours = replace(frames, costs=some_unknown, rule_rates=OWN_RATES)
     write_inputs(tmp_path, ours)
     read: dict[str, Any] = {str(name): frame for name, frame in read_folder(tmp_path).frames.items()}
     theirs = Inputs(**read, missing=missing, draws=10)
