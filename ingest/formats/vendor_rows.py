@@ -177,7 +177,7 @@ def _identity(row: Row, above: _Above) -> tuple[str, str, str | None] | None:
     if {"spanid", "transactionid"} & names.keys() and "traceid" in names and "processorevent" in names:  # Elastic
         span_id = span_id or _text(row, names, ("transactionid",))
     is_tied = above.is_tied or above.parent is not None or any(name in names for name in _PARENT) or "guid" in names
-    has_children = any(isinstance(row.get(names.get(key, "")), list) for key in _CHILDREN)
+    has_children = any(isinstance(_value(row, names, key), list) for key in _CHILDREN)
     is_whole = bool(names.keys() & {*_TRACE} and names.keys() & {*_END})
     if span_id is None and (is_tied or has_children or is_whole) and trace_id is not None:
         span_id = _text(row, names, ("id", "guid"))
@@ -188,13 +188,13 @@ def _identity(row: Row, above: _Above) -> tuple[str, str, str | None] | None:
 
 def _parent(row: Row, names: Mapping[str, str], trace_id: str) -> str | None:
     for name in _PARENT:
-        value = opened(row.get(names.get(name, "")))
+        value = opened(_value(row, names, name))
         if isinstance(value, list):
             value = value[0] if value else None
         text = as_text(value)
         if text is not None and text not in _NO_PARENT:
             return None if text == trace_id else text  # Application Insights names the operation above a root
-    references = opened(row.get(names.get("references", "")))
+    references = opened(_value(row, names, "references"))
     told = re.search(r"SpanId=(\w+)", " ".join(map(str, references))) if isinstance(references, list) else None
     return None if told is None else told[1]
 
@@ -202,7 +202,7 @@ def _parent(row: Row, names: Mapping[str, str], trace_id: str) -> str | None:
 def _span_and_children(row: Row, ids: tuple[str, str, str | None], above: _Above, level: int) -> Iterator[Row]:
     trace_id, span_id, _ = ids
     names = {plain_name(name): name for name in reversed(list(row))}
-    children = [row.pop(names[key]) for key in _CHILDREN if isinstance(row.get(names.get(key, "")), list)]
+    children = [row.pop(names[key]) for key in _CHILDREN if isinstance(_value(row, names, key), list)]
     yield _canonical(row, names, ids)
     for child in children:
         yield from _walk(child, above._replace(trace_id=trace_id, parent=span_id), level + 1)
@@ -221,18 +221,18 @@ def _canonical(row: Row, names: Mapping[str, str], ids: tuple[str, str, str | No
     left = dict(row)
 
     def take(wanted: Sequence[str]) -> Json:
-        value = next((left.pop(names[name]) for name in wanted if left.get(names.get(name, "")) is not None), None)
+        value = next((left.pop(names[name]) for name in wanted if _value(left, names, name) is not None), None)
         return value.get("value", value) if isinstance(value, dict) else value
 
     trace_id, span_id, parent = ids
     for some in (_TRACE, _SPAN, ("guid",), _PARENT, ("references",)):
         take(some)
-    if left.get(names.get("id", "")) == span_id:
+    if _value(left, names, "id") == span_id:
         take(("id",))
     attributes = _attributes(left, names)
     name = take(("displayname",)) or take(_NAME)
     span: Row = {"trace_id": trace_id, "span_id": span_id, "parent_span_id": parent, "name": name}
-    start_name = next((one for one in _START if left.get(names.get(one, "")) is not None), "")
+    start_name = next((one for one in _START if _value(left, names, one) is not None), "")
     span["start_time"] = take((start_name,))
     span["end_time"] = take(("timestamp",)) if start_name == "starttimestamp" else take(_END)
     _length(span, take, start_name)
@@ -267,7 +267,7 @@ def _attributes(left: Row, names: Mapping[str, str]) -> Row:
     """The attributes in all objects that hold some; an object of objects is the tree of dotted names."""
     attributes: Row = {}
     for name in _ATTRIBUTES:
-        value = opened(left.get(names.get(name, "")))
+        value = opened(_value(left, names, name))
         if isinstance(value, dict) and isinstance(inner := value.get("attributeMap"), dict):
             value = inner
         is_listed = isinstance(value, list) and value and all(isinstance(one, dict) and "key" in one for one in value)
@@ -292,7 +292,7 @@ def vendor_log(row: Mapping[str, Json]) -> Row | None:
     trace_id, span_id = (
         _text(dict(row), names, some) for some in (("operationid",), ("operationparentid", "parentid"))
     )
-    body = row.get(names.get("message", ""))
+    body = _value(row, names, "message")
     if trace_id is None or span_id is None or body is None or _text(dict(row), names, (*_SPAN, "id")) is not None:
         return None
     attributes = _attributes(dict(row), names)
@@ -325,9 +325,14 @@ def _has(value: Mapping[str, Json], wanted: Sequence[str]) -> bool:
     return not {plain_name(name) for name in value}.isdisjoint(wanted)
 
 
+def _value(row: Mapping[str, Json], names: Mapping[str, str], name: str) -> Json:
+    """The field of a plain name; None where the row has none."""
+    return row.get(names[name]) if name in names else None
+
+
 def _text(row: Row, names: Mapping[str, str], wanted: Sequence[str]) -> str | None:
     for name in wanted:
-        value = row.get(names.get(name, ""))
+        value = _value(row, names, name)
         if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "":
             return str(value)
     return None
