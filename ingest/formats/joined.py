@@ -50,7 +50,5 @@ def take(value: Json, intake: Intake, place: str) -> None:
         otel_js.take(value, intake, place)
     elif "traceID" in keys or (isinstance(inner, dict) and "traceID" in inner):
         jaeger.take(value, intake, place)
-    elif span_table.holds_rows(value):
+    elif span_table.holds_rows(value) or not otlp.take_item(value, intake):
         span_table.take(value, intake, place)
-    else:
-        otlp.take(value, intake, place)

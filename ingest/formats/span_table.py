@@ -120,7 +120,7 @@ def holds_rows(value: Json) -> bool:
 
 def take(value: Json, intake: Intake, place: str) -> None:
     """Add the span of each row of a document."""
-    for row in read_rows(json_text(value).encode(), lists=_ROWS):
+    for row in read_rows(json_text(value).encode(), lists=_ROWS, rows_of=_rows_of_vendor):
         _take_row(row._replace(place=row.place or place), intake)
 
 

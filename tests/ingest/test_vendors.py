@@ -1,6 +1,7 @@
 """The same story in every vendor's form: one trace with its id, its tree, messages, call of a tool and tokens."""
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.ingest import envelope_files as made
@@ -8,6 +9,7 @@ from tests.ingest import vendor_files
 from tests.ingest.trail_files import read_all
 
 from tracejury.ingest.leftovers import leftovers
+from tracejury.ingest.readers import read_traces, reader_named
 from tracejury.ingest.trace import Rejected, Trace
 
 OUTSIDE = {"sentry": 1}
@@ -33,6 +35,16 @@ def test_a_vendor_s_file_is_the_trace_with_all_that_it_says(name: str) -> None:
     assert (call.model, call.total_tokens, answer.total_tokens) == (made.MODEL, 25, 35)
     assert (tool.start_time, tool.duration_s) == (made.START_US + 1_000_000, 1.0)
     assert not [warning for warning in trace.all_warnings if warning.startswith(("no_", "unread"))]
+
+
+def test_files_of_a_vendor_and_of_the_collector_are_one_trace_together(tmp_path: Path) -> None:
+    others = vendor_files.rows(vendor_files.newrelic_event)[1:]
+    (tmp_path / "a.json").write_bytes(vendor_files.dumped({"results": [{"events": others}]}))
+    (tmp_path / "b.json").write_bytes(vendor_files.dumped({"resourceSpans": made.groups()}))
+    (trace,) = read_traces(tmp_path, merge=True)
+    assert isinstance(trace, Trace)
+    again = list(reader_named(trace.format).read(trace.source))
+    assert [len(one.spans) for one in (trace, *again) if isinstance(one, Trace)] == [4, 4]
 
 
 def test_text_in_columns_that_nobody_knows_is_shown_at_its_span() -> None:
