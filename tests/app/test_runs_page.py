@@ -371,5 +371,6 @@ def test_the_cost_of_a_run_is_estimated_in_four_ways_before_it_is_started(
 
 
 def test_an_estimate_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    open_workspace(tmp_path)
     with pytest.raises(EstimateError, match="no trace"):
         estimate(RunSpec(rubrics=("LC",), models=("gpt-4.1",)), tmp_path)

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from tests.browser.team import fill_in, person_page, team_server, team_space
+from tracejury.app.pages import PAGES
 from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
@@ -51,7 +52,8 @@ def test_an_annotator_has_the_pages_of_an_annotator_and_no_address_gives_more(
     page = person_page(profile, address, "ada")
     page.wait_for_selector(".tj-desk[data-ready]")
     links = [text.strip() for text in page.get_by_test_id("stTopNavLink").all_inner_texts()]
-    assert [link.splitlines()[-1] for link in links] == ["Work", "My work", "Guideline", "Help", "Account"]
+    titles = [one.title for one in PAGES if one.role == "annotator"]
+    assert [link.splitlines()[-1] for link in links] == [*titles, "Account"]
     for wanted in ("admin", "adjudicate", "compare", "reports"):
         page.goto(f"{address}/{wanted}?as=root")
         page.wait_for_selector(".tj-desk[data-ready]", timeout=60_000)  # the desk is all there is
