@@ -31,7 +31,7 @@ from tracejury.ingest.conventions import (
 )
 from tracejury.ingest.conventions.agents import name_agents
 from tracejury.ingest.conventions.context import Context, SpanLog
-from tracejury.ingest.conventions.conversation import raise_messages
+from tracejury.ingest.conventions.conversation import SIDES, raise_messages
 from tracejury.ingest.conventions.evicted import rebuild_heads
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import SpanDraft
@@ -68,7 +68,8 @@ def translate(drafts: Sequence[SpanDraft], messages: MessageTable, *, logs: Sequ
         context.begin(draft)
         for convention in CONVENTIONS:
             convention.apply(draft, context)
-        raise_messages(draft, messages)
+        has_gap = bool(context.gaps) and context.gaps[-1].draft is draft  # its input is put together below
+        raise_messages(draft, messages, sides=("output",) if has_gap else SIDES)
     litellm.raise_raw_requests(drafts, context)
     pydantic_ai.place_conversations(drafts, context)
     for draft in drafts:

@@ -50,6 +50,9 @@ def read_conversation(value: Json, role: str) -> Conversation | None:
         messages = _messages_in(left.get(key), role)
         if messages is not None:
             return Conversation([*system, *messages], {name: item for name, item in left.items() if name != key})
+    match left:  # what a decorator saw of a call: its one argument is the prompt
+        case {"args": [str(prompt)], **others} if prompt.strip() and not any(others.values()):
+            return Conversation([*system, ParsedMessage(Message(role, prompt), None)], {})
     return None
 
 
@@ -86,11 +89,15 @@ def take_conversation(draft: SpanDraft, key: str, column: str, context: Context,
     return True
 
 
-def raise_messages(draft: SpanDraft, table: MessageTable) -> None:
+SIDES = ("input", "output")
+
+
+def raise_messages(draft: SpanDraft, table: MessageTable, *, sides: Sequence[str] = SIDES) -> None:
     """Make messages of what went into a model and came out of it where a source tells it as one text."""
     if draft.kind != "LLM":
         return
-    for side, role in (("input", "user"), ("output", "assistant")):
+    for side in sides:
+        role = "user" if side == "input" else "assistant"
         text = getattr(draft, side)
         if not text or getattr(draft, f"{side}_messages"):
             continue

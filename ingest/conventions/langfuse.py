@@ -17,6 +17,8 @@ _KINDS: dict[str, SpanKind] = {
     "generation": "LLM", "span": "CHAIN", "event": "EVENT", "agent": "AGENT", "tool": "TOOL", "chain": "CHAIN",
     "retriever": "RETRIEVER", "evaluator": "EVALUATOR", "embedding": "EMBEDDING", "guardrail": "GUARDRAIL",
 }  # fmt: skip
+_RUNS = ("pydantic_ai.all_messages", "all_messages_events")
+"""What Pydantic AI tells of the run of an agent."""
 _TOOL_NAMES = ("ai.toolCall.name", "gen_ai.tool.name")
 """What another tracer told of a span that Langfuse keeps as one of no particular kind."""
 
@@ -24,7 +26,7 @@ _TOOL_NAMES = ("ai.toolCall.name", "gen_ai.tool.name")
 def _told_kind(draft: SpanDraft) -> SpanKind | None:
     if any(key in draft.attributes for key in _TOOL_NAMES):
         return "TOOL"
-    if "pydantic_ai.all_messages" in draft.attributes:
+    if not draft.attributes.keys().isdisjoint(_RUNS):
         return "AGENT"
     if draft.attributes.get("ag2.span.type") == "agent":
         put(draft, "agent", "ag2.agent.name")

@@ -296,6 +296,32 @@ def test_a_run_of_pydantic_ai_that_langfuse_keeps_as_a_span_is_an_agent() -> Non
     assert [span.kind for span in trace.spans] == ["AGENT"]
 
 
+def test_what_went_into_a_call_whose_messages_are_incomplete_stays_beside_them() -> None:
+    written = ["role='user' content='When?'", "role='assistant' content=None tool_calls=[{'name': 'tide'}]"]
+    flat = {f"llm.input_messages.{n}.message.{key}": text for n, key, text in (
+        (0, "role", "user"), (0, "content", "When?"), (2, "role", "tool"), (2, "content", "HW 14:10"))}  # fmt: skip
+    call = {"id": "a1", "traceId": "t", "parentObservationId": None, "type": "GENERATION", "name": "call",
+            "startTime": "2026-01-01T00:00:00Z", "output": {"choices": [{"message": {
+                "role": "assistant", "content": "Noon."}}]}, "metadata": {"attributes": {
+                "openinference.span.kind": "LLM", "input.value": {"messages": written}, **flat}}}  # fmt: skip
+    trace = read_lines({"trace": {"id": "t", "projectId": "p"}, "observations": [call]})
+    (span,) = trace.spans
+    assert json.loads(str(span.input)) == {"messages": written}
+    assert [trace.messages[at].content for at in span.output_messages] == ["Noon."]
+
+
+@pytest.mark.parametrize(("held", "asked"), [
+    ({"args": ["When?"], "kwargs": {}}, ["When?"]), ({"args": ["When?", "m-1"]}, []), ({"args": [], "kwargs": {}}, []),
+])  # fmt: skip
+def test_the_only_argument_of_a_model_call_is_its_prompt(held: dict[str, object], asked: list[str]) -> None:
+    call = {"id": "a1", "traceId": "t", "parentObservationId": None, "type": "GENERATION", "name": "complete",
+            "startTime": "2026-01-01T00:00:00Z", "input": held, "output": "Noon."}  # fmt: skip
+    trace = read_lines({"trace": {"id": "t", "projectId": "p"}, "observations": [call]})
+    (span,) = trace.spans
+    assert [trace.messages[at].content for at in span.input_messages] == asked
+    assert (span.input is None) == bool(asked)
+
+
 def test_two_downloads_of_langfuse_are_two_traces() -> None:
     first = {"trace": made.langfuse_trace(), "observations": made.langfuse_observations(as_text=1)}
     second = json.loads(json.dumps(first).replace(made.TRACE, "cd" * 16))
