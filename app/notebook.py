@@ -207,7 +207,7 @@ class Workspace:
         return _apart(lambda: self._judge_by_model(model, dimensions, traces, settings))
 
     def match(self) -> dict[str, int]:
-        """Propose which findings describe which human errors, by the rule."""
+        """Propose which findings describe which reference errors, by the rule."""
         return propose_matches(self.store.engine)
 
     def table(self, name: str, **filters: Any) -> pd.DataFrame:

@@ -200,7 +200,7 @@ class Review:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
-    """A human error and a judge's finding said to be the same; `reasons` and `confidence` (0..1) say why."""
+    """A reference error and a judge's finding said to be the same; `reasons` and `confidence` (0..1) say why."""
 
     label_id: str
     finding_id: int

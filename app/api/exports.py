@@ -125,7 +125,7 @@ def _export(
         if form not in datasets.FORMATS:
             raise NotServedError(422, f"format is {form!r}", f"use one of: {', '.join(datasets.FORMATS)}")
         if name == STATS:
-            return _stats(filters, asked.get("table") or "error_figures", form, blind)
+            return _stats(filters, asked.get("table") or "error_estimates", form, blind)
         if name not in datasets.BY_NAME:
             known = ", ".join([*datasets.BY_NAME, STATS, "report", "manifest"])
             raise NotServedError(404, f"no export is called {name!r}", f"use one of: {known}")

@@ -62,18 +62,15 @@ def _why_nothing(caught: pd.DataFrame) -> str:
 def _judges(known: pd.DataFrame) -> str:
     """The judge models best first; of many the best and the last."""
     few = f" (only {counted(int(known['n'].max()), 'error')})" if known["n"].max() < TOO_FEW else ""
-    shares = [
-        f"{name} {_share(value, low, high)}"
-        for name, value, low, high in zip(
-            known["judge_model"], known["coverage"], known["coverage_low"], known["coverage_high"], strict=True
-        )
-    ]
-    name, first = known["judge_model"].iloc[0], shares[0].removeprefix(f"{known['judge_model'].iloc[0]} ")
-    if len(shares) > MOST:
-        most = f"Of {len(shares)} judge models, {name} catches most of the reference errors, {first}"
-        return f"{most}, and {shares[-1]} the least{few}"
-    number, _, bounds = first.partition(" %")
-    return _listed([f"{name} catches {number} % of the reference errors{few}{bounds}", *shares[1:]])
+    columns = (known[name] for name in ("judge_model", "coverage", "coverage_low", "coverage_high"))
+    rows = [(str(name), *_share(value, low, high)) for name, value, low, high in zip(*columns, strict=True)]
+    (name, share, bounds), *rest = rows
+    if len(rows) > MOST:
+        last, least, its_bounds = rest[-1]
+        most = f"Of {len(rows)} judge models, {name} catches most of the reference errors, {share}{bounds}"
+        return f"{most}, and {last} {least}{its_bounds} the least{few}"
+    first = f"{name} catches {share} of the reference errors{few}{bounds}"
+    return _listed([first, *(" ".join((name, share + bounds)) for name, share, bounds in rest)])
 
 
 def _beside(known: pd.DataFrame, people: pd.Series | None, *, is_pending: bool) -> list[str]:
@@ -81,7 +78,8 @@ def _beside(known: pd.DataFrame, people: pd.Series | None, *, is_pending: bool) 
         return ["what people find of each other's errors is being computed" if is_pending else NO_PEOPLE]
     value = float(people["value"])
     few = f" (only {counted(int(people['n']), 'comparison')})" if people["n"] < TOO_FEW else ""
-    words = [f"people among themselves {_share(value, people['low'], people['high'])}{few}"]
+    share, bounds = _share(value, people["low"], people["high"])
+    words = [f"people among themselves {share}{bounds}{few}"]
     bounded = known[known["coverage_high"].notna()]
     if bounded.empty:
         return [*words, "too few traces to say who is within reach of people"]
@@ -93,10 +91,10 @@ def _beside(known: pd.DataFrame, people: pd.Series | None, *, is_pending: bool) 
     return [*words, f"{_listed(near)} {'is' if len(near) == 1 else 'are'} within reach of people"]
 
 
-def _share(value: float, low: float, high: float) -> str:
-    """`36 % [31, 41]`."""
+def _share(value: float, low: float, high: float) -> tuple[str, str]:
+    """`36 %` and ` [31, 41]`, empty where there are no bounds."""
     bounds = "" if pd.isna(low) or pd.isna(high) else f" [{half_up(100 * low, 0)}, {half_up(100 * high, 0)}]"
-    return f"{half_up(100 * value, 0)} %{bounds}"
+    return f"{half_up(100 * value, 0)} %", bounds
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -50,4 +50,7 @@ def coverage(suite: pd.DataFrame, reached: pd.DataFrame | None) -> pd.DataFrame:
         is_any = (reached["dimension"] == "any") & (reached["impact"] == "all") & (reached["metric"] == "recall")
         rows = ceiling.beside(rows, reached[is_any], ["split", "kind"])
     rows = split_labels(rows.assign(label=rows["judge_model"]))
+    caught = rows[rows["kind"] == "caught"].set_index("label")["value"]
+    order = rows["label"].map(caught).sort_values(ascending=False, kind="stable", na_position="last").index
+    rows = rows.loc[order]
     return rows.assign(label=rows["label"] + " " + rows["kind"])

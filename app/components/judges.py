@@ -46,7 +46,7 @@ def has_rows(inputs: Inputs, figure: Figure) -> bool:
     """Whether there is a judge that this figure can be shown of."""
     if figure.kind == "runs":
         return bool((inputs.consistency["runs"] > 1).any())
-    return not (inputs.score_figures if figure.kind == "scores" else inputs.error_rates).empty
+    return not (inputs.score_estimates if figure.kind == "scores" else inputs.error_rates).empty
 
 
 def figure_rows(inputs: Inputs, figure: Figure, *, beside_people: bool = True) -> pd.DataFrame:
@@ -60,10 +60,10 @@ def figure_rows(inputs: Inputs, figure: Figure, *, beside_people: bool = True) -
         table = table[table["runs"] > 1]
         return table.rename(columns={metric: "value", "alpha_low": "low", "alpha_high": "high"})[PLAIN]
     if figure.kind == "scores":
-        rows = with_labels(inputs.figures_of_scores)
+        rows = with_labels(inputs.scores_beside_people)
         of_metric = rows["metric"] == metric
     else:
-        rates = inputs.error_figures if beside_people else inputs.rate_figures.assign(**_NO_CEILING)
+        rates = inputs.error_estimates if beside_people else inputs.rate_estimates.assign(**_NO_CEILING)
         rows = with_labels(rates)
         of_metric = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
     rows = split_labels(rows[of_metric])
@@ -136,7 +136,7 @@ def every_figure(inputs: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
 
     `beside_people` as in `figure_rows`: whether people's own rates of errors are among them.
     """
-    caught = inputs.rate_figures
+    caught = inputs.rate_estimates
     caught = caught[caught["impact"] == "all"].drop(columns="impact")
     between = _between_people(inputs) if beside_people else caught.head(0)
     scored = long_ceiling(inputs.human_ceiling[inputs.human_ceiling["n"] > 0])
@@ -159,7 +159,7 @@ def every_figure(inputs: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
     ]
     parts = [
         caught.assign(metric=caught["kind"] + "." + caught["metric"]),
-        inputs.score_figures.assign(metric="scores." + inputs.score_figures["metric"]),
+        inputs.score_estimates.assign(metric="scores." + inputs.score_estimates["metric"]),
         runs.assign(metric="runs.alpha_interval"),
         between.assign(
             metric=between["kind"] + "." + between["metric"], judge_model=PEOPLE, failed=0, not_applicable=0

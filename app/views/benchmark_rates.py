@@ -17,7 +17,7 @@ from tracejury.app.painting import paint
 from tracejury.app.session import link_params, workspace
 from tracejury.ingest.gsr import Run
 from tracejury.ingest.store import load, read_transaction
-from tracejury.judging.reports.benchmark_outcomes import clustered_wilson, grouped, runs_of
+from tracejury.judging.reports.benchmark_outcomes import grouped, runs_of, success_bounds
 from tracejury.judging.reports.benchmark_scores import (
     beside_scores,
     disagreements,
@@ -78,7 +78,7 @@ def rate_rows(runs: list[Run], *, is_judged: bool) -> pd.DataFrame:
         for capability in [*sorted({one.group for one in group}), "all"]:
             mine = [one.judged if is_judged else one for one in group if capability in {one.group, "all"}]
             scored = [one for one in mine if one.score is not None]
-            low, high = clustered_wilson(scored) or (None, None)
+            low, high = success_bounds(scored) or (None, None)
             rows.append(
                 {
                     "label": f"{capability} · {', '.join(names)}",

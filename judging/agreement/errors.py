@@ -30,7 +30,7 @@ def precision(cells: NDArray[np.generic]) -> Floats:
 
     Source: Agent GPA, section 4. Shapes: cells (..., 4) as tp, fp, fn, tn; returns (...).
     Edge: NaN when nothing was predicted (TP + FP = 0), where the paper leaves a blank.
-    It never sees a finding that matches no human error: `finding_table` does.
+    It never sees a finding that matches no reference error: `finding_table` does.
     """
     tp, fp, _, _ = _split(cells)
     return divide(tp, tp + fp)
@@ -118,7 +118,7 @@ def rate_n(rate: Rate, tp: int, fp: int, fn: int, tn: int) -> int:
 def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
     """The frame with `judge_model`, `split`, `state` filled in and its logic checked.
 
-    One row per (human error, judge): trace_id, error_id, impact (low, medium, high, or missing: counts under
+    One row per (reference error, judge): trace_id, error_id, impact (low, medium, high, or missing: counts under
     `all` only), judge, relevant, caught, localized (booleans). Optional: split (default `all`), judge_model
     (default empty: whose judge it is, such as a model or a baseline), state (scored, failed,
     not_applicable, not_matched: no matching has covered this error and this judgement).
@@ -227,7 +227,7 @@ def error_table(
 def says_nothing(dimensions: Sequence[str], totals: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which rates (judges, impacts, kinds, rates) say nothing, of counts (judges, impacts, kinds, 4).
 
-    All but the recall of a judge that looks for every kind of error (`trail` and the like): every human error is
+    All but the recall of a judge that looks for every kind of error (`trail` and the like): every reference error is
     its own, so none can be called by mistake. A precision of 1 would say nothing about it, and neither would F1,
     F2 and accuracy. Its false alarms are counted by `finding_table`.
     """
@@ -239,7 +239,7 @@ def says_nothing(dimensions: Sequence[str], totals: NDArray[np.int64]) -> NDArra
     return np.broadcast_to(general[:, None, :, None] & needs, (*totals.shape[:-1], len(RATES)))
 
 
-def error_figures(table: pd.DataFrame) -> pd.DataFrame:
+def error_estimates(table: pd.DataFrame) -> pd.DataFrame:
     """`error_table` with one row per rate: its value, bounds, own n and the reason when it is undefined.
 
     Columns: judge_model, dimension, impact, split, kind, metric, value, low, high, n (units behind this rate), tp, fp,
@@ -309,7 +309,7 @@ def suite_coverage(
     missing: Missing = "drop",
     draws: int = DRAWS,
 ) -> pd.DataFrame:
-    """Share of all human errors that any judge of a judge model caught or localized (Tables 2 and 5).
+    """Share of all reference errors that any judge of a judge model caught or localized (Tables 2 and 5).
 
     One row per judge model, impact, split and kind: hits, n, failed, not_applicable, not_matched, coverage with its
     interval (`share_bounds`, since the errors of a trace depend on each other), printed. An error counts as

@@ -51,7 +51,7 @@ def finding_table(
     *,
     draws: int = DRAWS,
 ) -> pd.DataFrame:
-    """Findings by judge: how many match no human error, what people say of those, which citations are invalid.
+    """Findings by judge: how many match no reference error, what people say of those, which citations are invalid.
 
     `findings`, one row each: trace_id, judge, finding_id, matched (boolean: with an error of whoever is compared; of
     the majority of people an error that half of them or fewer saw is none, and what matches it alone is unmatched),

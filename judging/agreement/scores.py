@@ -196,7 +196,7 @@ class ScoreMetric(Metric):
     """A metric of a judge's scores: a function of tables of scores (..., 4, 4)."""
 
     function: Callable[[NDArray[np.generic]], Floats]
-    table: str = "score_figures"
+    table: str = "score_estimates"
     column: str = "value"
     has_ceiling: bool = True
     hits: bool = False
@@ -291,7 +291,7 @@ def scored_rows(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs[(pairs["state"] == "scored") & pairs["reference_score"].notna() & pairs["judge_score"].notna()]
 
 
-def score_figures(
+def score_estimates(
     score_pairs: pd.DataFrame,
     *,
     missing: Missing = "drop",
@@ -315,7 +315,7 @@ def score_figures(
 
 
 def figure_columns() -> dict[str, str]:
-    """Columns and types of `score_figures`."""
+    """Columns and types of `score_estimates`."""
     return {
         **KEYS,
         "metric": "object",
@@ -352,16 +352,16 @@ def score_table(
     missing: Missing = "drop",
     draws: int = DRAWS,
 ) -> pd.DataFrame:
-    """`score_figures` as one row per judge_model, dimension and split (Tables 4, 8 and 17).
+    """`score_estimates` as one row per judge_model, dimension and split (Tables 4, 8 and 17).
 
     Columns: judge_model, dimension, split, n, traces, failed, not_applicable, missing, then each metric with its
     `_low` and `_high`. `n` counts the scored pairs. NaN where undefined.
     """
-    return wide_scores(score_figures(score_pairs, missing=missing, draws=draws))
+    return wide_scores(score_estimates(score_pairs, missing=missing, draws=draws))
 
 
 def wide_scores(figures: pd.DataFrame) -> pd.DataFrame:
-    """`score_figures` with one row per judge_model, dimension and split, as `score_table` describes it."""
+    """`score_estimates` with one row per judge_model, dimension and split, as `score_table` describes it."""
     columns = {**KEYS, **LEFT_OUT}
     columns |= {f"{m.name}{end}": "float64" for m in SCORE_METRICS for end in ("", "_low", "_high")}
     if figures.empty:

@@ -45,7 +45,7 @@ def checked_slices(slices: pd.DataFrame) -> pd.DataFrame:
 def error_slices(
     error_pairs: pd.DataFrame, slices: pd.DataFrame, *, missing: Missing = "drop", draws: int = DRAWS
 ) -> pd.DataFrame:
-    """Precision, recall and F1 of caught and localized errors by slice: `errors.error_figures` of each slice's errors.
+    """Precision, recall and F1 of caught and localized errors by slice: `errors.error_estimates` of each slice.
 
     `slices`: `SLICES`. One row per by, slice, judge_model, dimension, split, kind and metric: value, low, high (as
     `errors.error_table` makes them), n, traces, tp, fp, fn, tn, failed, not_applicable, not_matched, reason. An error
@@ -63,7 +63,7 @@ def error_slices(
 def _error_rows(placed: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
     """The rows of all slices of one kind: a slice of a split is a split of its own while rates are made."""
     pairs = frames.with_defaults(placed, {"split": frames.NO_SPLIT})
-    figures = _error_figures(pairs.assign(split=pairs["slice"] + _APART + pairs["split"]), missing, draws)
+    figures = _error_estimates(pairs.assign(split=pairs["slice"] + _APART + pairs["split"]), missing, draws)
     names = figures["split"].astype(object).str.split(_APART, n=1)
     figures = figures.assign(slice=names.str[0], split=names.str[1])
     order = slice_order(list(figures["slice"]))
@@ -73,10 +73,10 @@ def _error_rows(placed: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFr
 _APART: Final = "\x1f"
 
 
-def _error_figures(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
+def _error_estimates(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
     rates = errors.error_table(pairs, missing=missing, draws=draws)
     rates = rates[rates["impact"] == "all"]
-    figures = errors.error_figures(rates)
+    figures = errors.error_estimates(rates)
     figures = figures[figures["metric"].isin(ERROR_RATES)]
     keys = list(errors.KEYS)
     return figures.merge(rates[[*keys, "traces"]], on=keys, how="left")
@@ -97,7 +97,7 @@ def error_columns() -> dict[str, str]:
 def score_slices(
     score_pairs: pd.DataFrame, slices: pd.DataFrame, *, missing: Missing = "drop", draws: int = DRAWS
 ) -> pd.DataFrame:
-    """Bucketed accuracy, correlations and alpha of scores by slice: `scores.score_figures` of each slice's traces.
+    """Bucketed accuracy, correlations and alpha of scores by slice: `scores.score_estimates` of each slice's traces.
 
     One row per by, slice, judge_model, dimension, split and metric: value, low, high, n, traces, failed,
     not_applicable, missing, reason. Slices of errors alone (span kinds) have no scores. A trace with several tools
@@ -111,7 +111,7 @@ def score_slices(
 
 
 def _score_rows(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
-    figures = scores.score_figures(pairs, missing=missing, draws=draws)
+    figures = scores.score_estimates(pairs, missing=missing, draws=draws)
     return figures[figures["metric"].isin(SCORE_RATES)]
 
 

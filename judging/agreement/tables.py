@@ -164,9 +164,9 @@ class Inputs:
         return errors.error_table(self.frame("error_pairs"), missing=self.missing, draws=self.draws)
 
     @cached_property
-    def rate_figures(self) -> pd.DataFrame:
-        """`errors.error_figures` of the error rates: the long form with each rate's own n and reason."""
-        return errors.error_figures(self.error_rates)
+    def rate_estimates(self) -> pd.DataFrame:
+        """`errors.error_estimates` of the error rates: the long form with each rate's own n and reason."""
+        return errors.error_estimates(self.error_rates)
 
     @cached_property
     def coverage(self) -> pd.DataFrame:
@@ -179,14 +179,14 @@ class Inputs:
         return errors.suite_coverage(self.frame("error_pairs"), missing=self.missing, draws=self.draws)
 
     @cached_property
-    def score_figures(self) -> pd.DataFrame:
-        """`scores.score_figures` of the score pairs."""
-        return scores.score_figures(self.frame("score_pairs"), missing=self.missing, draws=self.draws)
+    def score_estimates(self) -> pd.DataFrame:
+        """`scores.score_estimates` of the score pairs."""
+        return scores.score_estimates(self.frame("score_pairs"), missing=self.missing, draws=self.draws)
 
     @cached_property
     def score_rates(self) -> pd.DataFrame:
         """`scores.score_table` of the score pairs."""
-        return scores.wide_scores(self.score_figures)
+        return scores.wide_scores(self.score_estimates)
 
     @cached_property
     def human_ceiling(self) -> pd.DataFrame:
@@ -210,22 +210,22 @@ class Inputs:
         return matchers.reviewer_agreement(self.frame("finding_decisions"), draws=self.draws)
 
     @cached_property
-    def error_figures(self) -> pd.DataFrame:
-        """`errors.error_figures` of the error rates, each beside what people reach (ceiling and its bounds).
+    def error_estimates(self) -> pd.DataFrame:
+        """`errors.error_estimates` of the error rates, each beside what people reach (ceiling and its bounds).
 
         A judge of no dimension (one that lists all errors) stands beside the recall of `any`.
         """
-        figures = self.rate_figures
+        figures = self.rate_estimates
         among_people = figures["dimension"].where(figures["dimension"].isin(frames.DIMENSION_ORDER), ceiling.ANY)
         reached = self.error_ceiling.rename(columns={"dimension": "among_people"})
         on = ["among_people", "impact", "split", "kind", "metric"]
         return ceiling.beside(figures.assign(among_people=among_people), reached, on).drop(columns="among_people")
 
     @cached_property
-    def figures_of_scores(self) -> pd.DataFrame:
-        """`score_figures`, each beside what people reach."""
+    def scores_beside_people(self) -> pd.DataFrame:
+        """`score_estimates`, each beside what people reach."""
         reached = raters.long_ceiling(self.human_ceiling)
-        return ceiling.beside(self.score_figures, reached, ["dimension", "split", "metric"])
+        return ceiling.beside(self.score_estimates, reached, ["dimension", "split", "metric"])
 
     @cached_property
     def trace_rationales(self) -> pd.DataFrame:
@@ -313,7 +313,7 @@ def _rates(kind: Kind, impact: Impact) -> Callable[[Inputs], pd.DataFrame]:
     def build(inputs: Inputs) -> pd.DataFrame:
         rates, long = (
             table[(table["kind"] == kind) & (table["impact"] == impact)]
-            for table in (inputs.error_rates, inputs.rate_figures)
+            for table in (inputs.error_rates, inputs.rate_estimates)
         )
         why = reasons.recorded(long, list(errors.KEYS))
         return reasons.explained(rates.reset_index(drop=True), why, draws=inputs.draws)
@@ -334,7 +334,7 @@ def _score_columns(*metrics: str) -> Callable[[Inputs], pd.DataFrame]:
     columns += [f"{metric}{end}" for metric in metrics for end in ("", "_low", "_high")]
 
     def build(inputs: Inputs) -> pd.DataFrame:
-        why = reasons.recorded(inputs.score_figures, list(scores.KEYS))
+        why = reasons.recorded(inputs.score_estimates, list(scores.KEYS))
         return reasons.explained(inputs.score_rates[columns], why, draws=inputs.draws)
 
     return build
@@ -554,10 +554,10 @@ TABLES: Final[tuple[Table, ...]] = (
         digits=3,
     ),
     Table(
-        name="error_figures",
+        name="error_estimates",
         title="Every rate of caught and localized with its own n and reason, beside the human ceiling",
         needs=_ERRORS,
-        build=lambda inputs: reasons.of_long(inputs.error_figures, draws=inputs.draws),
+        build=lambda inputs: reasons.of_long(inputs.error_estimates, draws=inputs.draws),
         interval=_BY_TRACE,
     ),
     Table(
@@ -604,10 +604,10 @@ TABLES: Final[tuple[Table, ...]] = (
         interval=_BY_TRACE,
     ),
     Table(
-        name="score_figures",
+        name="score_estimates",
         title="Every score metric with its n and reason, beside the human ceiling",
         needs=_SCORES,
-        build=lambda inputs: reasons.of_long(inputs.figures_of_scores, draws=inputs.draws),
+        build=lambda inputs: reasons.of_long(inputs.scores_beside_people, draws=inputs.draws),
         interval=_OF_SCORES,
     ),
     Table(
@@ -924,7 +924,7 @@ METRICS: Final[tuple[Metric, ...]] = (
             name=rate,
             title=_RATE_TITLES[rate],
             function=function,
-            table="error_figures",
+            table="error_estimates",
             column="value",
             best="high",
             has_ceiling=True,

@@ -1,4 +1,4 @@
-"""Matches between human errors and judge findings: proposed by the machine, decided by people, all kept."""
+"""Matches between reference errors and judge findings: proposed by the machine, decided by people, all kept."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _rivals(connection: Connection, error: ErrorLabel, finding_key: int, cell: A
 def review_finding(
     connection: Connection, *, finding_key: int, verdict: FindingVerdict | None, author: str
 ) -> str | None:
-    """A person's verdict on a finding that matches no human error; None takes it back.
+    """A person's verdict on a finding that matches no reference error; None takes it back.
 
     A valid new error becomes a candidate label of `CANDIDATES`, credited to the judge: its id is returned. It
     counts in no table before somebody adjudicates it. Raises `KeyError` for an unknown finding.

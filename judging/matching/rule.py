@@ -1,6 +1,6 @@
-"""Proposes which judge finding describes which human error: one-to-one, with reasons and a confidence.
+"""Proposes which judge finding describes which reference error: one-to-one, with reasons and a confidence.
 
-Source of the rules: METRICS.md, "Matching human errors with judge findings"; the assignment is
+Source of the rules: METRICS.md, "Matching reference errors with judge findings"; the assignment is
 `scipy.optimize.linear_sum_assignment`, which maximises the sum of confidences.
 """
 

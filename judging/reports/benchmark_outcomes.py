@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
@@ -12,7 +13,7 @@ from sqlalchemy import Connection, select
 from tracejury.ingest.gsr import FAULTS, STATUSES, Gsr, Rate, Run, gsr, latest, rate, run_of
 from tracejury.ingest.store import schema
 from tracejury.ingest.trace import Outcome
-from tracejury.judging.agreement.intervals import wilson
+from tracejury.judging.agreement.intervals import share_bounds
 from tracejury.judging.agreement.tables import Table
 
 RATES = Table(
@@ -20,7 +21,7 @@ RATES = Table(
     title="GAIA2: goal success rate by agent, models and capability, as the harness counts it and of judged runs only",
     needs=(),
     build=lambda _inputs: pd.DataFrame(),
-    interval="Wilson's, with the sample size that scenarios run several times are worth",
+    interval="Wilson's with the effective number of units by scenario and Student's t",
 )
 RUNS = Table(
     name="gaia2_runs",
@@ -99,32 +100,15 @@ def grouped(runs: Iterable[Run]) -> dict[tuple[str, ...], list[Run]]:
     return dict(sorted(groups.items()))
 
 
-def clustered_wilson(runs: Sequence[Run]) -> tuple[float, float] | None:
-    """Wilson's 95 % interval of the success rate of scored runs, None without any.
-
-    Repeats of a scenario are alike, so n is the number of independent runs that would vary as much as these do over
-    scenarios (Kish's effective sample size, from the variance of the ratio), at most the number of runs; where all
-    runs succeed or none, the number of scenarios.
-    """
+def success_bounds(runs: Sequence[Run]) -> tuple[float, float] | None:
+    """Return bounds of the success rate of scored runs, repeats of a scenario being alike; None without any."""
     by_scenario: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         if run.score is not None:
             by_scenario.setdefault((run.scenario, run.phase), []).append(run.score)
     clusters = list(by_scenario.values())
-    n = sum(map(len, clusters))
-    share = sum(map(sum, clusters)) / n if n else 0.0
-    size = _effective_size(clusters, n, share)
-    return wilson(share * size, size)
-
-
-def _effective_size(clusters: Sequence[Sequence[float]], n: int, share: float) -> float:
-    m = len(clusters)
-    if m == n:
-        return n
-    if share in (0.0, 1.0) or m < 2:
-        return m
-    variance = m / (m - 1) * sum((sum(one) - share * len(one)) ** 2 for one in clusters) / n**2
-    return min(float(n), share * (1 - share) / variance) if variance > 0 else float(n)
+    low, high = share_bounds(np.array([sum(one) for one in clusters]), np.array([len(one) for one in clusters]))
+    return None if np.isnan(low) else (float(low), float(high))
 
 
 def _rates(groups: dict[tuple[str, ...], list[Run]]) -> pd.DataFrame:
@@ -148,8 +132,8 @@ def _rows_of_group(key: tuple[str, ...], runs: Sequence[Run]) -> Iterator[dict[s
 
 def _row(capability: str, runs: Sequence[Run]) -> dict[str, object]:
     one, judged = rate(runs), rate([run.judged for run in runs])
-    low, high = clustered_wilson(runs) or (None, None)
-    judged_low, judged_high = clustered_wilson([run.judged for run in runs]) or (None, None)
+    low, high = success_bounds(runs) or (None, None)
+    judged_low, judged_high = success_bounds([run.judged for run in runs]) or (None, None)
     return {
         "capability": capability,
         "runs": one.runs,

@@ -141,7 +141,7 @@ def bias_marks(sources: Sources, judge_model: str = "", dimension: str = "", spl
 def bias_lines(sources: Sources, judge_model: str = "", dimension: str = "", split: str = "") -> pd.DataFrame:
     """`marks.bias_lines` of all pairs of scores of one judge, or of all but juries, with the bounds of the mean.
 
-    Those of one judge stand in `score_figures`, and are missing here.
+    Those of one judge stand in `score_estimates`, and are missing here.
     """
     scored, inputs = _scored(sources, judge_model, dimension, split), sources.inputs
     low, high = scores.pooled_bias(scored, draws=0 if judge_model else inputs.draws)
@@ -528,9 +528,9 @@ ESTIMATES: Final[Mapping[str, Estimate]] = {
     # of judges and people as raters
     **_each("ratings", "rated", "rater_pairs", "item_marks", "rows_for_raters", "rater_pair", ignores=_RATERS),
     # of judges beside people
-    **_each("error_figures", "table.error_figures", is_slow=True),
+    **_each("error_estimates", "table.error_estimates", is_slow=True),
     **_each(
-        "score_figures", "figures_of_scores", "table.score_figures", "rows_for_scores", "score_rates",
+        "score_estimates", "scores_beside_people", "table.score_estimates", "rows_for_scores", "score_rates",
         ignores=("matches", "tolerance"),
     ),
     **_each("bias_lines", "bias_marks", "score_pairs", ignores=("matches", "tolerance")),

@@ -372,7 +372,7 @@ def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(
 ) -> None:
     at = open_page("agreement", view="Scores", reference="ada", judge_models="checks")
     means = next(table.value for table in at.dataframe if "mean bias" in table.value)
-    figures = estimates.inputs(Filters(reference="ada", judge_models=("checks",))).score_figures
+    figures = estimates.inputs(Filters(reference="ada", judge_models=("checks",))).score_estimates
     of_bias = figures[(figures["metric"] == "bias") & (figures["n"] > 0)]
     assert len(means) == len(of_bias)
     for place, row in enumerate(of_bias.itertuples()):

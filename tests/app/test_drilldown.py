@@ -58,7 +58,7 @@ def listed(choice: Filters, *asked: str) -> pd.DataFrame:
 
 
 def test_behind_every_rate_stand_as_many_errors_as_its_n(choice: Filters) -> None:
-    figures = errors.error_figures(estimates.inputs(choice).error_rates)
+    figures = errors.error_estimates(estimates.inputs(choice).error_rates)
     assert set(figures["metric"]) == set(ERROR_METRICS)
     for row in figures.itertuples():
         found = listed(choice, row.judge_model, row.dimension, row.split, row.impact, "", row.kind, row.metric)
@@ -94,7 +94,7 @@ def test_behind_a_square_of_dimensions_by_judges_stand_its_errors(shown: Workspa
 
 
 def test_behind_a_score_figure_stand_as_many_traces_as_its_n(choice: Filters) -> None:
-    table = estimates.inputs(choice).score_figures
+    table = estimates.inputs(choice).score_estimates
     for row in table[table["metric"].isin([*ACCURACIES, "ac2", "bias"])].itertuples():
         found = estimate(choice, "rows_for_scores", row.judge_model, row.dimension, row.split, "", "", row.metric)
         assert len(found) == row.n, row
@@ -174,7 +174,7 @@ def test_the_choice_is_the_one_of_the_page(choice: Filters) -> None:
 
 def test_the_pairs_of_one_judge_s_bias_are_those_of_its_figure(shown: Workspace) -> None:
     choice = Filters(reference="ada", draws=0)
-    table = estimates.inputs(choice).score_figures
+    table = estimates.inputs(choice).score_estimates
     for row in table[(table["metric"] == "bias") & (table["n"] > 0)].itertuples():
         line = estimate(choice, "bias_lines", row.judge_model, row.dimension, row.split).iloc[0]
         assert (line["n"], line["mean"]) == (row.n, pytest.approx(row.value))

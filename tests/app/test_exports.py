@@ -120,7 +120,7 @@ def test_a_table_of_the_report_is_the_one_the_command_writes(
     """Bounds too: one seed, whoever draws."""
     done = CliRunner().invoke(main, ["report", "--home", str(shown.home), "--out", str(tmp_path / "r")])
     assert done.exit_code == 0, done.output
-    for table in ("error_figures", "score_figures", "table_07_consistency"):
+    for table in ("error_estimates", "score_estimates", "table_07_consistency"):
         answer = get(shown, client, "stats", table=table)
         assert answer.content == (tmp_path / "r" / f"{table}.csv").read_bytes(), table
 
@@ -160,7 +160,7 @@ def test_a_file_names_inside_what_it_was_made_from(shown: Workspace, client: Tes
         assert {key: about[key] for key in manifest if key != "made_at"} == {
             key: value for key, value in manifest.items() if key != "made_at"
         }, form
-    assert embedded["parquet"]["table"] == ("pairs" if name == "pairs" else "error_figures")
+    assert embedded["parquet"]["table"] == ("pairs" if name == "pairs" else "error_estimates")
     assert b"made_with" not in files["csv"]
 
 

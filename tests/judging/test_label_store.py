@@ -17,7 +17,7 @@ from tests.judging.team import trace_id as team_trace
 
 from tracejury.ingest.batch import store
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.agreement.errors import error_figures, error_table, suite_coverage
+from tracejury.judging.agreement.errors import error_estimates, error_table, suite_coverage
 from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.labels.label_store import (
@@ -586,7 +586,7 @@ class TestMatches:
         with read_transaction(matched.engine) as connection:
             pairs = load_frames(connection, Filters(judge_models=("later",))).error_pairs
             compared = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model="later")
-        rows = error_figures(error_table(pairs, draws=0)).query("metric == 'recall' and impact == 'all'")
+        rows = error_estimates(error_table(pairs, draws=0)).query("metric == 'recall' and impact == 'all'")
         assert (rows["n"].tolist(), rows["not_matched"].tolist()) == ([0, 0], [2, 2])
         assert set(rows["reason"]) == {"no matches proposed yet"}
         assert suite_coverage(pairs).query("impact == 'all'")[["n", "not_matched"]].to_numpy().tolist() == [[0, 2]] * 2

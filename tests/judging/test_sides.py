@@ -162,9 +162,9 @@ class TestPersonPairs:
             selection = Filters(reference="ada", draws=0)
             frames = load_frames(connection, selection)
             inputs = inputs_of(frames, selection, opinions_of(connection, selection, frames))
-        figures = inputs.error_figures.set_index(["dimension", "impact", "kind", "metric"])
+        figures = inputs.error_estimates.set_index(["dimension", "impact", "kind", "metric"])
         assert figures.loc[("TC", "all", "caught", "recall"), "ceiling"] == pytest.approx(2 / 3)
-        scores = inputs.figures_of_scores.set_index(["dimension", "metric"])
+        scores = inputs.scores_beside_people.set_index(["dimension", "metric"])
         assert scores.loc[("TC", "exact"), "ceiling"] == 0.5
 
 

@@ -75,7 +75,7 @@ def test_a_small_p_is_not_printed_as_zero() -> None:
 
 
 def test_metrics_are_named_in_words_and_the_reason_comes_last(made: dict[str, pd.DataFrame]) -> None:
-    table = next(table for table in TABLES if table.name == "score_figures")
+    table = next(table for table in TABLES if table.name == "score_estimates")
     shown = typeset(made[table.name], table, MADE)
     assert {"off by one", "quadratic kappa"} <= set(shown.cells["metric"])
     assert shown.cells.columns[-1] == "empty because"

@@ -29,7 +29,7 @@ SIDE_COLORS: Final = {"annotator": ORANGE, "judge": BLUE}
 
 
 def dimension_grid(grid: pd.DataFrame, *, is_dark: bool = False) -> go.Figure:
-    """Dimension of the human error by judge: share caught as shade, caught of errors as text.
+    """Dimension of the reference error by judge: share caught as shade, caught of errors as text.
 
     `grid` as `errors.dimension_grid` gives it for one judge model; `customdata` is (dimension, judge, caught,
     localized, errors).

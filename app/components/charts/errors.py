@@ -87,7 +87,7 @@ def forest(figures: pd.DataFrame, *, title: str, metric: Metric | None = None) -
     undefined = rows[rows["value"].isna()]
     for y, reason in zip(undefined["row"], undefined["reason"], strict=True):
         figure.add_annotation(
-            x=limits[0], y=y, text=f"n/a: {reason}", showarrow=False, xanchor="left", font={"color": GREY}
+            x=limits[0], y=y, text=f"n/a: {reason}", showarrow=False, xanchor="left", font={"color": GREY}, hovertext=y
         )
     name_rows(
         figure,
@@ -139,6 +139,8 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
         horizontal_spacing=0.05,
     )  # fmt: skip
     figure.update_annotations(font={"size": 13})
+    for note, label in zip(figure.layout.annotations, labels, strict=True):
+        note.hovertext = str(label)
     for place, label in enumerate(labels):
         mine = coverage[coverage["label"] == label]
         for kind in KINDS:

@@ -189,8 +189,8 @@ def without_markup(figure: go.Figure) -> go.Figure:
             if axis[name] is not None:
                 axis[name] = _as_written(axis[name])
     for note in figure.layout.annotations:
-        for name in ("x", "y", "text"):
-            note[name] = _as_written(note[name])
+        for name in ("x", "y", "text", "hovertext"):
+            note[name] = None if note[name] is None else _as_written(note[name])
     return figure
 
 

@@ -1,4 +1,4 @@
-"""The comparison's island: pairs of human errors and judge findings, decided by mouse and by key, over their text."""
+"""The comparison's island: pairs of errors and judge findings, decided by mouse and by key, over their text."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ COVERED = (
 def errors_found(filters: Filters, inputs: Inputs) -> None:
     suite = inputs.suite  # before the ceiling is asked for, which takes longer
     reached = None if estimates.pending(filters, "error_ceiling") else inputs.error_ceiling
-    headline(coverage(suite, reached), title="Reference errors caught", about=COVERED)
+    headline(coverage(suite, reached), title="Reference errors caught, best judge model first", about=COVERED)
 
 
 def ceiling_line(late: EstimateKey | None, *, has_ceiling: bool, name: str) -> None:

@@ -43,7 +43,7 @@ def scores_view(filters: Filters, inputs: Inputs) -> None:
             * (filters.split is not None)
         )
         return
-    exact = with_labels(inputs.figures_of_scores)
+    exact = with_labels(inputs.scores_beside_people)
     headline(split_labels(exact[exact["metric"] == "exact"]), title="Exact accuracy", about=definition("exact"))
     paint("scores")
     with st.container(border=True):
@@ -125,7 +125,7 @@ def calibration_card(filters: Filters) -> None:
 
 @card("bias", "Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).", height=420)
 def bias_card(filters: Filters) -> None:
-    table = split_labels(with_labels(estimates.inputs(filters).figures_of_scores))
+    table = split_labels(with_labels(estimates.inputs(filters).scores_beside_people))
     means = table[(table["metric"] == "bias") & (table["n"] > 0)].set_index("label")
     label = st.selectbox("Judge", ["all judges", *means.index], key="bias_judge", width=240)
     alone = means.loc[means.index == label] if len(means) > 1 else means

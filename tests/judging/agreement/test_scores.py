@@ -185,7 +185,7 @@ def test_shuffled_labels_are_about_zero(metric: str) -> None:
 
 
 def test_constant_sides_are_undefined_with_a_reason_not_zero() -> None:
-    figures = scores.score_figures(score_pairs([2, 2, 2], [2, 2, 2]), draws=50)
+    figures = scores.score_estimates(score_pairs([2, 2, 2], [2, 2, 2]), draws=50)
     for metric in ("pearson", "spearman", "quadratic_kappa", "pair_alpha"):
         assert np.isnan(value(figures, metric))
         assert value(figures, metric, "reason") == "no variation"
@@ -195,7 +195,7 @@ def test_constant_sides_are_undefined_with_a_reason_not_zero() -> None:
 
 
 def test_without_pairs_every_metric_says_no_units() -> None:
-    figures = scores.score_figures(score_pairs([1], [2], state="failed"), draws=50)
+    figures = scores.score_estimates(score_pairs([1], [2], state="failed"), draws=50)
     assert figures["value"].isna().all()
     assert set(figures["reason"]) == {"no units"}
     assert set(figures["failed"]) == {1}
@@ -214,7 +214,7 @@ def test_failed_scores_can_count_as_disagreement() -> None:
     pairs = score_pairs([0, 1, 2, 3], [0, 1, 2, 3])
     pairs["state"] = ["scored", "scored", "scored", "failed"]
     pairs.loc[3, "judge_score"] = None
-    figures = scores.score_figures(pairs, missing="disagree", draws=50)
+    figures = scores.score_estimates(pairs, missing="disagree", draws=50)
     assert value(figures, "exact") == 0.75
     assert value(figures, "exact", "n") == 4
     assert value(figures, "pearson") == pytest.approx(1.0)
@@ -223,7 +223,7 @@ def test_failed_scores_can_count_as_disagreement() -> None:
 
 def test_accuracy_has_wilsons_interval_and_kappa_fishers() -> None:
     pairs = score_pairs([0, 1, 2, 3] * 5, [0, 1, 2, 3] * 5)
-    figures = scores.score_figures(pairs, draws=200)
+    figures = scores.score_estimates(pairs, draws=200)
     assert value(figures, "exact", "interval") == "wilson"
     assert value(figures, "exact", "low") == pytest.approx(0.8389, abs=1e-4)  # 20 of 20
     assert value(figures, "quadratic_kappa", "interval") == "fisher z by trace"
@@ -234,7 +234,7 @@ def test_repeated_runs_of_a_trace_are_one_cluster() -> None:
     reference, model = [0, 1, 2, 3] * 3, [1, 1, 3, 3, 0, 2, 2, 3, 0, 1, 2, 2]
     once = score_pairs(reference, model)
     thrice = pd.concat([once.assign(repeat=run) for run in range(3)])
-    a, b = (scores.score_figures(frame, draws=2_000) for frame in (once, thrice))
+    a, b = (scores.score_estimates(frame, draws=2_000) for frame in (once, thrice))
     for metric in ("bias", "pearson"):
         assert value(a, metric) == pytest.approx(value(b, metric))
         width = [value(f, metric, "high") - value(f, metric, "low") for f in (a, b)]

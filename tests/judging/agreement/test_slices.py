@@ -64,7 +64,7 @@ def test_counts_of_slices_sum_to_those_of_all_errors() -> None:
     every = pd.concat([pairs(ROWS), pairs(ROWS[::-1], "n")], ignore_index=True)
     own = pd.concat([sliced("agent", AGENTS), sliced("length", {"a": "0-9 spans"})], ignore_index=True)
     table = error_slices(every, own, draws=0)
-    whole = errors.error_figures(errors.error_table(every, draws=0))
+    whole = errors.error_estimates(errors.error_table(every, draws=0))
     counts = ["tp", "fp", "fn", "tn", "failed", "not_applicable", "not_matched"]
     keys = ["judge_model", "dimension", "split", "kind", "metric"]
     is_shown = (whole["impact"] == "all") & whole["metric"].isin(["precision", "recall", "f1"])
@@ -102,7 +102,7 @@ def test_scores_by_slice_sum_to_the_whole_and_a_trace_of_two_tools_counts_in_bot
         ("agent", "x"): 8, ("agent", "y"): 4, ("tool", "file"): 4, ("tool", "web"): 12,
     }  # fmt: skip
     assert (bucketed["value"] == 1).all()
-    whole = scores.score_figures(scored(traces), draws=0)
+    whole = scores.score_estimates(scored(traces), draws=0)
     assert int(bucketed.loc["agent", "n"].sum()) == int(whole.loc[whole["metric"] == "bucketed", "n"].iloc[0])
 
 

@@ -277,7 +277,7 @@ def test_importing_the_registry_loads_no_heavy_library() -> None:
 
 
 def test_a_metric_of_scores_has_its_columns_its_row_and_its_ceiling_by_its_record() -> None:
-    figures = scores.score_figures(
+    figures = scores.score_estimates(
         pd.DataFrame([{"trace_id": "a", "dimension": "LC", "reference_score": 1, "judge_score": 3}]), draws=0
     )
     names = [metric.name for metric in scores.SCORE_METRICS]
