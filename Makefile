@@ -43,13 +43,18 @@ $(STAMP)/are: data/gaia2/requirements.txt $(STAMP)/installed
 	@TRACEJURY_CACHE=$(CURDIR)/$(VENV)/cache $(BIN)/tracejury gaia2 setup
 	@touch $@
 
+# The coverage-guided fuzzer of the soak; where it cannot be had, those tests are skipped and say so.
+$(STAMP)/fuzz: $(STAMP)/installed
+	@$(BIN)/uv pip install --python $(BIN)/python --quiet --group fuzz || echo "atheris cannot be installed here"
+	@touch $@
+
 demo: $(STAMP)/installed  ## Ingest the samples, judge them offline, open the app
 	$(BIN)/tracejury demo $(ARGS)
 
 test: $(STAMP)/installed $(STAMP)/browser $(STAMP)/are  ## Run every test, the browser's included (three at once: a browser waits more than it works)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m 'not soak' $(ARGS)
 
-soak: $(STAMP)/installed $(STAMP)/browser  ## Run the long forms: a run's process killed 100 times, 200 items by keys, each reader and route attacked
+soak: $(STAMP)/installed $(STAMP)/browser $(STAMP)/fuzz  ## Run the long forms: a run's process killed 100 times, 200 items by keys, each reader and route attacked
 	$(BIN)/python -m pytest -q -m soak $(ARGS)
 
 check: $(STAMP)/installed  ## Format, lint, types, quick tests

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import sqlite3
-from collections.abc import Mapping, Sequence
-from typing import Any
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO, cast
 
 import click
 
@@ -54,6 +57,11 @@ class Commands(click.Group):
                     ]
                 )
 
+    def main(self, *arguments: Any, **more: Any) -> Any:
+        """As of any group; what it prints on a terminal is text, whatever traces and labels hold."""
+        with text_on_terminals():
+            return super().main(*arguments, **more)
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
@@ -62,6 +70,33 @@ class Commands(click.Group):
         except Exception as error:
             _log.debug("the command failed", exc_info=True)
             raise click.ClickException(told(error)) from None
+
+
+@contextmanager
+def text_on_terminals() -> Iterator[None]:
+    """Show the control characters of texts on a terminal, which would obey them: names come from traces."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast("TextIO", _Terminal(one)) if one.isatty() else one for one in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+class _Terminal:
+    """The stream of a terminal that gets each control character as `\\x1b`; line ends and a bar's returns stay."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(_CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|(?<!\A)\r(?!\n|\Z)")
 
 
 def told(error: BaseException) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import resource
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -18,7 +20,7 @@ from tests.app.workspaces import DATA
 
 from tracejury.app.cli import main
 from tracejury.app.commands import serving
-from tracejury.app.commands.faults import told
+from tracejury.app.commands.faults import text_on_terminals, told
 from tracejury.app.config import config
 from tracejury.judging.store import open_workspace
 
@@ -253,6 +255,25 @@ def test_a_workspace_lands_where_its_path_says_whatever_the_path(name: str, tmp_
 def test_every_fault_has_a_remedy(error: Exception, words: str) -> None:
     assert words in told(error)
     assert "Try:" in told(error)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_given_text_and_a_file_is_given_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name of a trace must not move the cursor, set the title or write over a line."""
+    name = "pilot\x1b]0;own title\x07\x9b2J\rgone"
+    for stream, written in (
+        (Terminal(), "a\tb pilot\\x1b]0;own title\\x07\\x9b2J\\x0dgone\r\n"),
+        (io.StringIO(), f"a\tb {name}\r\n"),
+    ):
+        monkeypatch.setattr(sys, "stdout", stream)
+        with text_on_terminals():
+            click.echo(f"a\tb {name}\r")
+            sys.stdout.write("\rread 1 of 2\r")
+        assert stream.getvalue() == f"{written}\rread 1 of 2\r"
 
 
 @pytest.mark.parametrize(
