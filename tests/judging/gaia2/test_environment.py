@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tracejury.app.cli import main
 from tracejury.judging.gaia2.environment import Gaia2Error, find, own_folder, remember, requirements
 from tracejury.judging.gaia2.scenarios import CAPABILITIES
+from tracejury.judging.store import open_workspace
 
 
 @pytest.fixture(autouse=True)
@@ -80,5 +81,6 @@ def test_a_budget_without_prices_is_refused_before_anything_runs(tmp_path: Path)
 
 
 def test_stopping_a_run_that_is_not_running_says_so(tmp_path: Path) -> None:
+    open_workspace(tmp_path / "w")
     made = CliRunner().invoke(main, ["gaia2", "stop", "nothing", "--home", str(tmp_path / "w")])
     assert (made.exit_code, "nothing is not running" in made.output) == (1, True)
