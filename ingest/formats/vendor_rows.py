@@ -38,6 +38,8 @@ _LENGTHS = (
     (("durationms", "durationmillis"), 1000.0),
 )
 """Names of a span's length, and the microseconds of its unit."""
+_OF_SPANS = frozenset({*_PARENT, *_END, "starttimestamp", "duration", *(name for some, _ in _LENGTHS for name in some)})
+"""What a span tells and a line of a program's log that names its span does not: a parent, an end, a length."""
 _CHILDREN = ("spans", "subsegments", "children", "childspans")
 _ATTRIBUTES = (
     "attributes", "spanattributes", "attributesstring", "attributesnumber", "attributesbool", "data", "labels",
@@ -181,7 +183,8 @@ def _identity(row: Row, above: _Above) -> tuple[str, str, str | None] | None:
     is_whole = bool(names.keys() & {*_TRACE} and names.keys() & {*_END})
     if span_id is None and (is_tied or has_children or is_whole) and trace_id is not None:
         span_id = _text(row, names, ("id", "guid"))
-    if trace_id is None or span_id is None or not (names.keys() & {*_NAME}) or not (names.keys() & {*_START}):
+    tells = (names.keys() & {*_NAME}, names.keys() & {*_START}, names.keys() & _OF_SPANS or has_children)
+    if trace_id is None or span_id is None or not all(tells):
         return None
     return trace_id, span_id, _parent(row, names, trace_id) or above.parent
 

@@ -73,6 +73,15 @@ def test_a_row_beside_spans_that_is_none_is_rejected_by_its_place() -> None:
     [
         {"id": "1", "name": "a list of users", "created": "2026-01-01", "items": [{"id": "2", "name": "b"}]},
         {"traceId": made.TRACE, "message": "a log line", "time": "2026-01-01T00:00:00Z"},
+        [
+            {
+                "trace_id": made.TRACE,
+                "span_id": "a" * 16,
+                "name": "app.log",
+                "timestamp": 1.79e9,
+                "message": "a log line",
+            }
+        ],
         {"data": [{"id": "1", "parentId": None, "name": "folder", "created": "2026-01-01"}]},
     ],
 )
