@@ -135,7 +135,7 @@ def _is_conversation(records: Sequence[Record]) -> bool:
     roles = {
         message.role for record in records if (turn := read_record(record)) is not None for message in turn.messages
     }
-    return {"user", "assistant"} <= roles
+    return "assistant" in roles and not roles.isdisjoint({"user", "tool"})
 
 
 def _in_order(records: Sequence[Record]) -> Sequence[Record]:
@@ -192,9 +192,12 @@ def _trace(conversation: Conversation, trace_id: str, source: Source, warnings: 
 
 
 def _final_answer(records: Sequence[Record]) -> str | None:
-    """What the last step of smolagents handed in; None where no step says so."""
+    """What the last step of smolagents or browser-use handed in; None where no step says so."""
     last = records[-1]
-    return as_text(last.get("action_output")) if last.get("is_final_answer") is True else None
+    if last.get("is_final_answer") is True:
+        return as_text(last.get("action_output"))
+    results = _objects(last.get("result"))
+    return as_text(results[-1].get("extracted_content")) if results and results[-1].get("is_done") is True else None
 
 
 def _agent(conversation: Conversation) -> str:

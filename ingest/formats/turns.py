@@ -59,7 +59,9 @@ def read_record(record: Record) -> Turn | None:
         return None
     fields, inner = Fields(dict(record)), record.get("message", record.get("info", record.get("data")))
     held = Fields(inner if isinstance(inner, dict) else {})
-    moment = next((time for one in (fields, held) if (time := _moment(one)) is not None), None)
+    steps = Fields({**fields.nested("timing"), **(meta if isinstance(meta := record.get("metadata"), dict) else {})})
+    times = (_moment(fields), _moment(held), time_of_any(steps.take("endtime", "stependtime")))
+    moment = next((time for time in times if time is not None), None)
     model = next((text for one in (fields, held) if (text := one.text("model", "modelname", "modelid"))), None)
     usage = next((used for one in (fields, held) if (used := _usage(one)) is not None), None)
     rest = {key: item for key, item in {**held.rest(), **fields.rest()}.items() if plain_name(key) not in _READ}
@@ -327,12 +329,27 @@ def _smolagents(record: Record) -> list[Message] | None:
     return [*_joined([answer, *said]), *([_result(ids[0], told or record.get("action_output"))] if ids else [])]
 
 
+def _browser_use(record: Record) -> list[Message] | None:
+    """A step of browser-use's history: what the model thought, the actions that it chose, what each gave."""
+    output, results = record.get("model_output"), _objects(record.get("result"))
+    if not isinstance(output, dict) or not isinstance(output.get("action"), list) or "state" not in record:
+        return None
+    thought = joined([f"{key}: {item}" for key, item in output.items() if isinstance(item, str) and item])
+    actions = [(name, given) for one in _objects(output["action"]) for name, given in one.items() if given is not None]
+    calls = tuple(ToolCall(name, arguments_text(given), None) for name, given in actions)
+    given = [as_text(one.get("extracted_content", one.get("error")) or one.get("error")) for one in results]
+    return [
+        Message("assistant", None, calls, reasoning=thought),
+        *(Message("tool", one) for one in given[: len(calls)]),
+    ]
+
+
 def _objects(value: Json) -> list[dict[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 _FORMS: tuple[Callable[[Record], list[Message] | None], ...] = (
-    _invocations, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli, _smolagents, _wrapped, _parts, _known,
-    _sender,
+    _invocations, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli, _smolagents, _browser_use, _wrapped,
+    _parts, _known, _sender,
 )  # fmt: skip
 """Asked in this order, the more particular first."""

@@ -48,6 +48,26 @@ def test_what_the_model_thought_used_and_cost_stands_at_its_call() -> None:
     assert (call.model, call.prompt_tokens, call.completion_tokens) == ("m-1", 7, 2)
 
 
+def test_a_history_of_browser_use_is_its_steps_with_what_each_action_gave() -> None:
+    def step(action: dict[str, object], given: str, *, is_done: bool = False) -> dict[str, object]:
+        output = {"memory": "m", "next_goal": f"then {given}", "action": [action]}
+        result = [{"is_done": is_done, "extracted_content": given}]
+        return {"model_output": output, "result": result, "state": {"url": "x"}, "metadata": {"step_end_time": 1.79e9}}
+
+    steps = [
+        step({"go_to_url": {"url": "https://tide"}}, "opened"),
+        step({"done": {"text": ANSWER}}, ANSWER, is_done=True),
+    ]
+    (trace,) = read_all(made.dumped({"history": steps}), "run.json")
+    assert isinstance(trace, Trace)
+    assert (trace.goal, trace.final_answer) == (None, ANSWER)
+    tools = [(span.tool_name, span.output) for span in trace.spans if span.kind == "TOOL"]
+    assert tools == [("go_to_url", "opened"), ("done", ANSWER)]
+    calls = [span for span in trace.spans if span.kind == "LLM"]
+    assert trace.messages[calls[0].output_messages[0]].reasoning == "memory: m\nnext_goal: then opened"
+    assert calls[0].end_time == 1_790_000_000_000_000
+
+
 def test_words_beside_a_message_that_no_form_has_a_place_for_are_shown() -> None:
     note = "It did not look at the swell, which mattered more to the sailor than the hour of the tide."
     asked, answer = {"role": "user", "content": GOAL}, {"role": "assistant", "content": ANSWER, "critique": note}
