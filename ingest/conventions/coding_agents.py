@@ -53,7 +53,7 @@ def apply(draft: SpanDraft, context: Context) -> None:
     """Move what coding agents write into columns."""
     logs = context.logs.get(draft.span_id, [])
     events = list(_events(draft, logs)) if logs or draft.events else []
-    is_claude = draft.name.startswith(_CLAUDE) or (draft.attributes.get("span.type") in _SPANS)
+    is_claude = draft.name.startswith(_CLAUDE) or (str(draft.attributes.get("span.type")) in _SPANS)
     if not is_claude and not events:
         return
     if is_claude:
