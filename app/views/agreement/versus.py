@@ -73,6 +73,7 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
         recall.assign(value=recall["difference"]),
         title=f"Recall, {kind}: A minus B", about=definition("recall"),
     )  # fmt: skip
+    st.caption("Of the traces that both sides answered, whatever other judge models did.")
     paint("versus")
     with st.container(border=True):
         layout.title(
