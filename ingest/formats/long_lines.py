@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tracejury.ingest.bounded import too_much_at_once
-from tracejury.ingest.formats.otel import IdReader, IdWriting, Intake, no_span, split
+from tracejury.ingest.formats.otel import UNNAMED_LOGS, IdReader, IdWriting, Intake, no_span, split
 from tracejury.ingest.long_file import LongFile
 from tracejury.ingest.parse import parse_document
 from tracejury.ingest.sniff import rejected
@@ -85,6 +85,8 @@ def long_traces(source: Source, take: Take, *, format: str) -> Iterator[Trace | 
         return
     trace_of, span_of = index.trace_ids.reader(), index.span_ids.reader()
     writings, loose = _writings(index, trace_of)
+    if "" in index.places and len(writings) > 1:
+        index.warnings.append(UNNAMED_LOGS)
     for trace_id, error in _refused(index, writings).items():
         del writings[trace_id]
         yield rejected(source.file, error)

@@ -17,6 +17,7 @@ from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, LogRecord, LooseLogs, Rejected, Source, SpanDraft, Trace
 from tracejury.ingest.tree import PENDING, assemble, completed, once_each
 
+UNNAMED_LOGS = "unread_logs: log records that name no trace are left out, for the file holds several traces"
 KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 _HEX = frozenset("0123456789abcdef")
 
@@ -125,6 +126,8 @@ def split(
     logs: dict[str, list[SpanLog]] = {}
     for log in intake.logs:
         logs.setdefault(log.trace_id or only, []).append(log)
+    if "" in logs and groups:
+        intake.warnings.append(UNNAMED_LOGS)
     for trace_id, drafts in groups.items():
         own = logs.get(trace_id, ())
         yield one_trace(drafts, own, trace_id=trace_id, format=format, source=source, warnings=intake.warnings)

@@ -157,6 +157,17 @@ def test_a_first_line_that_is_cut_off_is_named_and_the_rest_is_read(
     assert len(found) == 4
 
 
+def test_log_records_without_a_trace_are_named_where_there_are_several(
+    tmp_path: Path, as_long: pytest.MonkeyPatch
+) -> None:
+    of_nobody = log("", "", "whose?")
+    for count, codes in ((2, {"unread_logs"}), (1, set())):
+        found = both_ways(
+            written(tmp_path / f"{count}.jsonl", [*requests(2 * count)[::2], of_nobody, of_nobody]), as_long
+        )
+        assert {w.partition(":")[0] for trace in found if isinstance(trace, Trace) for w in trace.warnings} == codes
+
+
 @pytest.mark.parametrize("count", [2, 3])
 def test_one_document_of_several_lines_is_read_whole(count: int, tmp_path: Path, as_long: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.json"
