@@ -264,11 +264,20 @@ def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = No
         text, _ = to_utf8(data[:size])
         sample = FileSample(file, text, size >= len(data))
         for reader in candidates:
-            if reader.sniff(sample):
+            if _knows(reader, sample):
                 return reader
         if sample.whole:
             return None
     return None
+
+
+def _knows(reader: Format, sample: FileSample) -> bool:
+    """Whether a reader knows a file; one that fails at looking does not, and the batch goes on."""
+    try:
+        return reader.sniff(sample)
+    except Exception:
+        _log.debug("%s failed at recognising %s", reader.NAME, sample.file, exc_info=True)
+        return False
 
 
 def _read_merged(
@@ -390,7 +399,7 @@ def _long_source(entry: Entry, readers: Sequence[Format]) -> Callable[[], Iterat
         return None
     start = next(file.blocks())
     samples = [FileSample(entry.name, start[:size], False) for size in HEAD_BYTES]
-    known = readers if len(readers) == 1 else [one for sample in samples for one in readers if one.sniff(sample)]
+    known = readers if len(readers) == 1 else [one for sample in samples for one in readers if _knows(one, sample)]
     read_long = getattr(known[0], "read_long", None) if known else None
     return partial(read_long, Source(file=entry.name, path=file.path, size=file.size)) if read_long else None
 

@@ -145,7 +145,7 @@ def _part(part: Record, role: str) -> list[Message] | None:
 def _called(name: Json, arguments: Json, call_id: Json, held: Record, state: Json) -> list[Message]:
     """A call, and its result where it has ended."""
     output = held.get("output", held.get("errorText", held.get("error", held.get("result"))))
-    is_done = output is not None and (state is None or state in _DONE)
+    is_done = output is not None and (state is None or str(state) in _DONE)
     return [_call(name, arguments, call_id), *([_result(call_id, output, name)] if is_done else [])]
 
 

@@ -395,6 +395,17 @@ def test_an_input_beyond_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPat
     assert "larger than" in found.reason
 
 
+def test_a_reader_that_fails_at_recognising_a_file_does_not_stop_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(sample: object) -> bool:
+        raise TypeError("unhashable")
+
+    monkeypatch.setattr(READERS[0], "sniff", failing)
+    (trace,) = read_all(
+        json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]).encode(), "x"
+    )
+    assert isinstance(trace, Trace)
+
+
 def test_a_workbook_is_refused_as_what_it_is_and_not_by_its_parts() -> None:
     (refused,) = read_all(zipped(**{"[Content_Types].xml": b"<x/>", "xl/workbook.xml": b"<x/>"}), "labels.xlsx")
     assert isinstance(refused, Rejected)
