@@ -19,6 +19,7 @@ from tracejury.judging.judges.rubric import Anchors, Rubric, rubrics
 from tracejury.judging.labels import guidelines
 from tracejury.judging.labels.guidelines import GENERAL, PARTS, Guideline, GuidelineError
 from tracejury.judging.labels.sightings import note_seen
+from tracejury.judging.queues import places
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.records import DIMENSIONS, ErrorLabel
 from tracejury.judging.store.locks import GUIDELINE
@@ -134,7 +135,7 @@ def changes(known: list[Guideline]) -> None:
 def practise() -> None:
     with read_transaction(workspace().engine) as connection:
         sets = [row for row in queue.queues_for(connection, user().name) if row.is_practice]
-        states = {row.queue_key: queue.progress(connection, row.queue_key, user().name) for row in sets}
+        states = {row.queue_key: places.progress(connection, row.queue_key, user().name) for row in sets}
         feedbacks = practice.practised(connection, user().name)
     if not sets and not feedbacks:
         no_practice()

@@ -32,7 +32,8 @@ from tracejury.judging.labels.comments import (
     put_comment,
 )
 from tracejury.judging.labels.my_work import MyTrace, disputed, my_traces, returned, unread_comments
-from tracejury.judging.queues.queue_store import occasion_of, queues
+from tracejury.judging.queues.places import occasion_of
+from tracejury.judging.queues.queue_store import queues
 from tracejury.judging.store.locks import COMMENTS
 from tracejury.judging.store.people import people
 from tracejury.judging.store.spans import ordinals_of

@@ -27,8 +27,9 @@ from tracejury.judging.labels import label_store as labels
 from tracejury.judging.labels.comments import Kind
 from tracejury.judging.labels.guidelines import guideline, to_acknowledge
 from tracejury.judging.labels.my_work import unread_comments
+from tracejury.judging.queues import places
 from tracejury.judging.queues import queue_store as queue
-from tracejury.judging.queues.queue_store import Assigned
+from tracejury.judging.queues.places import Assigned
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.store import tables
 
@@ -190,7 +191,7 @@ def queue_name(row: Row[Any]) -> str:
 def first_with_work(queues: Sequence[Row[Any]]) -> int:
     with read_transaction(workspace().engine) as connection:
         for row in queues:
-            counts = queue.progress(connection, row.queue_key, user().name)
+            counts = places.progress(connection, row.queue_key, user().name)
             if counts.done < counts.total:
                 return int(row.queue_key)
     return int(queues[0].queue_key)
@@ -275,7 +276,7 @@ def why_nothing(key: int) -> str:
     """Done, closed, or with other people: the three are not the same to somebody who waits."""
     with read_transaction(workspace().engine) as connection:
         row = next(row for row in queue.queues(connection) if row.queue_key == key)
-        practised = len(queue.left_out(connection, key, user().name))
+        practised = len(places.left_out(connection, key, user().name))
     aside = f" {counted(practised, 'trace')} left out of your share: you practised them." if practised else ""
     if row.closed_at is not None:
         return "This queue is closed. Your labels are saved."
@@ -294,20 +295,20 @@ def place_in_hand(key: int) -> Assigned | None:
     place = None
     with read_transaction(workspace().engine) as connection:
         if place_key.isdecimal():
-            place = queue.place_by_key(connection, int(place_key), user().name)
+            place = places.place_by_key(connection, int(place_key), user().name)
         elif trace_id is not None:
-            place = queue.place_of(connection, key, user().name, trace_id)
+            place = places.place_of(connection, key, user().name, trace_id)
     if place is not None and place.queue_key == key:
         return place
-    return queue.next_item(workspace().engine, key, user().name, now=now())
+    return places.next_item(workspace().engine, key, user().name, now=now())
 
 
 def queue_header(place: Assigned) -> dict[str, Json]:
     with read_transaction(workspace().engine) as connection:
-        counts = queue.progress(connection, place.queue_key, user().name)
-        around = queue.neighbours(connection, place)
-        due_at = queue.due_at(connection, place.queue_key)
-        times = queue.active_times(connection, place.queue_key, user().name)
+        counts = places.progress(connection, place.queue_key, user().name)
+        around = places.neighbours(connection, place)
+        due_at = places.due_at(connection, place.queue_key)
+        times = places.active_times(connection, place.queue_key, user().name)
     left = counts.total - counts.done - (0 if place.outcome in queue.FINISHED else 1)
     return {
         "done": counts.done - counts.skipped,
@@ -340,8 +341,8 @@ def follow_queue_act(place: Assigned) -> None:
     if act.get("trace_id") != place.trace_id or kind not in {"previous", "next", "submitted", "skipped"}:
         return
     with read_transaction(workspace().engine) as connection:
-        around = queue.neighbours(connection, place)
-        stored = queue.place_by_key(connection, place.lease_key, user().name)
+        around = places.neighbours(connection, place)
+        stored = places.place_by_key(connection, place.lease_key, user().name)
     to = around.previous if kind == "previous" else around.next
     if to is None and (kind == "previous" or (kind == "next" and stored is not None and stored.outcome is None)):
         st.toast("Submit or skip this trace to get the next one." if kind == "next" else "This is the first trace.")
@@ -365,7 +366,7 @@ def desk(ids: list[str]) -> None:
     st.session_state[IN_HAND] = trace_id
     place = ids.index(trace_id)
     with read_transaction(workspace().engine) as connection:
-        occasion = queue.occasion_of(connection, user().name, trace_id)
+        occasion = places.occasion_of(connection, user().name, trace_id)
     annotator(
         desk_frame(trace_id, occasion, {"has_previous": place > 0, "has_next": place < len(ids) - 1, **progress(ids)}),
         key=KEY,

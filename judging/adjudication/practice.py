@@ -16,7 +16,14 @@ from tracejury.judging.adjudication.disputes import pair_errors, scores_of
 from tracejury.judging.labels.exchange import read_tracejury
 from tracejury.judging.labels.label_store import apply_ops, error_labels, newest, score_labels
 from tracejury.judging.labels.ops import Op
-from tracejury.judging.queues.queue_store import FIRST, PRACTICE, QueueError, QueueSpec, make_queue, traces_of
+from tracejury.judging.queues.places import traces_of
+from tracejury.judging.queues.queue_store import (
+    FIRST,
+    PRACTICE,
+    QueueError,
+    QueueSpec,
+    make_queue,
+)
 from tracejury.judging.records import DIMENSIONS, ErrorLabel
 from tracejury.judging.store import tables
 from tracejury.judging.store.locks import QUEUES

@@ -18,7 +18,8 @@ from sqlalchemy import ColumnElement, Connection, Engine, Row, func, insert, or_
 from tracejury.ingest.spreadsheet import csv_of_rows
 from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.labels.anchoring import may_see_judges
-from tracejury.judging.queues.queue_store import FIRST, occasion_of
+from tracejury.judging.queues.places import occasion_of
+from tracejury.judging.queues.queue_store import FIRST
 from tracejury.judging.store import tables
 from tracejury.judging.store.people import Person, Role, people
 

@@ -18,7 +18,7 @@ from tracejury.ingest.store.engine import chunks
 from tracejury.judging.labels.guidelines import acknowledged, has_read
 from tracejury.judging.labels.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
 from tracejury.judging.labels.sightings import sightings
-from tracejury.judging.queues import queue_store as queue
+from tracejury.judging.queues import places
 from tracejury.judging.queues.unmasking import has_blocks, texts_of, uncovered
 from tracejury.judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
 from tracejury.judging.store import locks, tables
@@ -92,7 +92,7 @@ def apply_ops(
             for op in new:
                 revision += 1
                 writer.apply(op, forms[op.op_id], revision)
-            queue.touch(connection, annotator=annotator, trace_id=trace_id, occasion=occasion, now=writer.now)
+            places.touch(connection, annotator=annotator, trace_id=trace_id, occasion=occasion, now=writer.now)
         state_now = _state(connection, item, revision) if known else None
     return Applied(revision, tuple(op.op_id for op in ops), state_now)
 
@@ -235,7 +235,7 @@ class _Writer:
                     op_id=op.op_id,
                 )
             form = form.model_copy(update={"no_error": self.review.no_error})
-        item_key = queue.follow_review(
+        item_key = places.follow_review(
             self.connection,
             annotator=self.item.annotator,
             trace_id=self.item.trace_id,
@@ -565,7 +565,7 @@ def _of(table: Table, item: Item) -> ColumnElement[bool]:
 
 def _version_of(connection: Connection, item: Item) -> str | None:
     """The guideline of the queue in which this person works on the trace, else the newest they have read."""
-    pinned = queue.pinned_guideline(
+    pinned = places.pinned_guideline(
         connection, annotator=item.annotator, trace_id=item.trace_id, occasion=item.occasion
     )
     is_read = pinned is not None and has_read(connection, item.annotator, pinned)

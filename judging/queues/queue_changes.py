@@ -1,7 +1,7 @@
 """Queues after they were made: settings, traces put in and taken out, closing, and the people assigned.
 
 Nothing that somebody did is ever taken away: an item leaves its queue by being retired, and after every change
-of how many people an item wants, the first of those who submitted count (`queue.recount`). Each change stands in
+of how many people an item wants, the first of those who submitted count (`place_store.recount`). Each change stands in
 the audit log with what it was before. All of it happens in the caller's write transaction.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, insert, select, update
 
+from tracejury.judging.queues import places as place_store
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues import queueing
 from tracejury.judging.queues.assignment import NOBODY, assignments_of
@@ -135,7 +136,7 @@ def assign_items(
     items = _chosen(connection, row, trace_ids)
     _must_be_people(connection, names)
     assigned, counted = assignments_of(connection, queue_key), _people_at(connection, items, ("counted",))
-    practised = {name: queue.practised(connection, name) if row.blind else set() for name in names}
+    practised = {name: place_store.practised(connection, name) if row.blind else set() for name in names}
     made = 0
     for item in items:
         new = frozenset(names) - assigned.of(item.item_key)
@@ -183,7 +184,7 @@ def share_out(connection: Connection, queue_key: int, names: Sequence[str], *, b
     met = _people_at(connection, items, (None, *queue.FINISHED))
     aside = _people_at(connection, items, ("extra", "skipped"))  # they hold no place, and get the item no more
     for name in names:
-        practised = queue.practised(connection, name) if row.blind else set()
+        practised = place_store.practised(connection, name) if row.blind else set()
         for item in (one for one in items if one.trace_id in practised):
             if name not in assigned.of(item.item_key) | met.get(item.item_key, NOBODY):
                 aside[item.item_key] = aside.get(item.item_key, NOBODY) | {name}
@@ -237,7 +238,7 @@ def reassign(
     open_of = (_lease.c.item_key.in_(keys), _lease.c.annotator == leaver, _lease.c.outcome.is_(None))
     first = _lease.c.occasion != queue.REPEAT
     connection.execute(update(_lease).where(*open_of, first).values(outcome="expired", ended_at=now))
-    queue.recount(connection, keys)
+    place_store.recount(connection, keys)
     shares = _shares(connection, row, places, heirs, taken={
         item.item_key: assigned.of(item.item_key) | met.get(item.item_key, NOBODY) for item in places
     })  # fmt: skip
@@ -254,7 +255,7 @@ def _shares(
     taken: Mapping[int, Collection[str]],
 ) -> dict[int, str]:  # fmt: skip
     """By item the person with the fewest places so far who has not met it and could label it blind."""
-    practised = {name: queue.practised(connection, name) if row.blind else set() for name in heirs}
+    practised = {name: place_store.practised(connection, name) if row.blind else set() for name in heirs}
     counts = Counter(dict.fromkeys(heirs, 0))
     shares = {}
     for item in places:
@@ -329,7 +330,7 @@ def _want_anew(
     changed = [item for trace_id, item in live.items() if item.wanted != wanted[trace_id]]
     for item in changed:
         connection.execute(update(_item).where(_item.c.item_key == item.item_key).values(wanted=wanted[item.trace_id]))
-    queue.recount(connection, [item.item_key for item in changed if not item.is_practice])
+    place_store.recount(connection, [item.item_key for item in changed if not item.is_practice])
 
 
 def _people_at(

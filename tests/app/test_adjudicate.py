@@ -18,7 +18,8 @@ from tracejury.app import session
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import decisions as adjudication
 from tracejury.judging.adjudication.judge_column import judge_opinion, show_judge
-from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
+from tracejury.judging.queues.places import next_item
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import Call, Citation, Finding, Verdict
 from tracejury.judging.reports.frames import default_reference
 from tracejury.judging.runs.verdict_imports import import_outcomes

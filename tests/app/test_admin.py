@@ -16,7 +16,8 @@ from tests.judging.team import submit
 from tracejury.app import session
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.labels.comments import comments
-from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item, queues
+from tracejury.judging.queues.places import next_item
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue, queues
 from tracejury.judging.reports import health
 from tracejury.judging.runs.verdicts import add_run
 from tracejury.judging.store import Workspace, open_workspace, tables

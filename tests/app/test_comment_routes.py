@@ -16,7 +16,7 @@ from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.my_work import return_traces, unread_comments
 from tracejury.judging.labels.sightings import sightings
-from tracejury.judging.queues.queue_store import next_item
+from tracejury.judging.queues.places import next_item
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import Role, add_person
 

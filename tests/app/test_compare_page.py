@@ -10,7 +10,8 @@ from tests.app.conftest import OpenPage
 
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.matching.comparison import Comparison, compare_trace, undecided
-from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
+from tracejury.judging.queues.places import next_item
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import ScoreLabel, Verdict
 from tracejury.judging.store import Workspace
 

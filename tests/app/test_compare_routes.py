@@ -18,7 +18,8 @@ from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, undecided
 from tracejury.judging.matching.matches import finding_reviews, match_decisions
 from tracejury.judging.matching.pairs import Comparison, Pair
-from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
+from tracejury.judging.queues.places import next_item
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import Workspace

@@ -16,7 +16,8 @@ from tracejury.app.components.figures import plain
 from tracejury.ingest.store import load, read_transaction, trace_ids, write_transaction
 from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.labels.sightings import sightings
-from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item, submit
+from tracejury.judging.queues.places import next_item, submit
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.reports import exploring
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store.views import saved_views

@@ -14,7 +14,7 @@ from tracejury.app import session
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.comments import messages, put_comment
 from tracejury.judging.labels.my_work import return_traces
-from tracejury.judging.queues.queue_store import next_item
+from tracejury.judging.queues.places import next_item
 from tracejury.judging.store import Workspace
 
 ONE, TWO = trace_id(0), trace_id(1)

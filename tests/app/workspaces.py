@@ -15,7 +15,8 @@ from tracejury.judging.labels import trail_answers as trail
 from tracejury.judging.labels.exchange import read_tracejury
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.matching.matches import propose_matches
-from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
+from tracejury.judging.queues.places import next_item
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import Call, Failure, Verdict
 from tracejury.judging.reports.frames import revision
 from tracejury.judging.runs.offline import judge_all

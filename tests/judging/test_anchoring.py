@@ -34,7 +34,13 @@ from tracejury.judging.labels.anchoring import (
     visible_labels,
 )
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.queues.queue_store import PRACTICE, REPEAT, QueueError, QueueSpec, next_item
+from tracejury.judging.queues.places import next_item
+from tracejury.judging.queues.queue_store import (
+    PRACTICE,
+    REPEAT,
+    QueueError,
+    QueueSpec,
+)
 from tracejury.judging.records import Call, Verdict
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace

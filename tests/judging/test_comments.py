@@ -23,7 +23,7 @@ from tracejury.judging.labels.comments import (
     to_csv,
 )
 from tracejury.judging.moving import move
-from tracejury.judging.queues.queue_store import next_item
+from tracejury.judging.queues.places import next_item
 from tracejury.judging.removal import remove_traces
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store.backup import back_up_first

@@ -9,8 +9,8 @@ from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.comments import mark_read, put_comment
 from tracejury.judging.labels.my_work import MyTrace, disputed, my_traces, return_traces, returned, unread_comments
 from tracejury.judging.labels.sightings import note_seen
+from tracejury.judging.queues.places import next_item, take_next
 from tracejury.judging.queues.queue_changes import retire_traces
-from tracejury.judging.queues.queue_store import next_item, take_next
 from tracejury.judging.store import Workspace
 
 ONE, TWO, THREE = (trace_id(number) for number in range(3))

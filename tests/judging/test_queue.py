@@ -11,6 +11,19 @@ from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit
 
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.sightings import note_seen
+from tracejury.judging.queues.places import (
+    Assigned,
+    Progress,
+    active_times,
+    assignments,
+    left_out,
+    neighbours,
+    next_item,
+    occasion_of,
+    place_by_key,
+    place_of,
+    progress,
+)
 from tracejury.judging.queues.queue_changes import (
     add_traces,
     assign_items,
@@ -23,25 +36,14 @@ from tracejury.judging.queues.queue_store import (
     FIRST,
     PRACTICE,
     REPEAT,
-    Assigned,
-    Progress,
     QueueError,
     QueueSpec,
     TraceFilter,
-    active_times,
-    assignments,
     draw_traces,
     find_traces,
     judge_spread,
-    left_out,
     live_blind,
     make_queue,
-    neighbours,
-    next_item,
-    occasion_of,
-    place_by_key,
-    place_of,
-    progress,
     queues,
 )
 from tracejury.judging.queues.strategies import predicted_errors, recorded_chances

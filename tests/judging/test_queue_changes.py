@@ -12,16 +12,14 @@ from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.guidelines import acknowledge, publish
 from tracejury.judging.queues import queue_changes
-from tracejury.judging.queues.queue_changes import settings_of
-from tracejury.judging.queues.queue_store import (
+from tracejury.judging.queues.places import (
     Assigned,
-    QueueError,
     assignments,
     next_item,
     progress,
-    queues,
-    queues_for,
 )
+from tracejury.judging.queues.queue_changes import settings_of
+from tracejury.judging.queues.queue_store import QueueError, queues, queues_for
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store.people import add_person
 

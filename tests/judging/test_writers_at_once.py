@@ -28,7 +28,8 @@ from tracejury.judging.labels.my_work import return_traces
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.matches import newest_label, propose_matches
-from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
+from tracejury.judging.queues.places import next_item
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import ErrorLabel, Review
 from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.store import Workspace, tables

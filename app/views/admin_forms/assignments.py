@@ -16,7 +16,7 @@ from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.app.views.admin_forms.queues import chosen_rows, items_table, now
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.labels.my_work import return_traces
-from tracejury.judging.queues import queue_changes
+from tracejury.judging.queues import places, queue_changes
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues.assignment import Assignments, all_assignments
 from tracejury.judging.store import people
@@ -26,7 +26,7 @@ def show_assignments() -> None:
     with read_transaction(workspace().engine) as connection:
         known = queue.queues(connection)
         names = [one.name for one in people.people(connection) if one.active]
-        loads = queue.workload(connection, now=now())
+        loads = places.workload(connection, now=now())
         assigned = all_assignments(connection)
     if not known:
         st.info("This workspace holds no queues. Try: create one under Queues.")
@@ -50,7 +50,7 @@ def show_assignments() -> None:
 
 
 def people_by_queue(
-    known: list[Any], names: list[str], loads: list[queue.Load], assigned: dict[int, Assignments]
+    known: list[Any], names: list[str], loads: list[places.Load], assigned: dict[int, Assignments]
 ) -> pd.DataFrame:
     """One row a person, one column a queue."""
     by_place = {(load.annotator, load.queue_key): load for load in loads}
@@ -67,7 +67,7 @@ def people_by_queue(
     return pd.DataFrame(rows)
 
 
-def load_text(load: queue.Load | None) -> str:
+def load_text(load: places.Load | None) -> str:
     if load is None:
         return "0 done"
     parts = [f"{load.done} done"]

@@ -21,7 +21,7 @@ from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.adjudication.practice import make_practice, results, with_answers
 from tracejury.judging.labels import guidelines
-from tracejury.judging.queues import queue_changes
+from tracejury.judging.queues import places, queue_changes
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues.queue_store import QueueSettings, QueueSpec, TraceFilter
 from tracejury.judging.queues.strategies import STRATA, is_equal
@@ -460,7 +460,7 @@ def put_in(row: Any) -> None:
         chosen_by, seed = trace_filter(listings.traces(), "more")
         with read_transaction(workspace().engine) as connection:
             selection = queue.find_traces(connection, chosen_by, seed=seed)
-            here = set(queue.traces_of(connection, row.queue_key))
+            here = set(places.traces_of(connection, row.queue_key))
         new = [one for one in selection if one not in here]
         how = "chosen by hand" if chosen_by.sampling == "hand" else "fit"
         st.caption(f"{counted(len(selection), 'trace')} {how}, {len(new):,} of them are not in {plain(row.name)}.")
@@ -499,8 +499,8 @@ def shut(row: Any, state: str) -> None:
 def items_table(queue_key: int) -> pd.DataFrame:
     """One row a live item, one column a person with the state of their work; see `matrix`."""
     with read_transaction(workspace().engine) as connection:
-        rows = queue.assignments(connection, queue_key, now=now())
-        assigned = queue.assigned_names(connection, queue_key)
+        rows = places.assignments(connection, queue_key, now=now())
+        assigned = places.assigned_names(connection, queue_key)
     titles = dict(listings.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
     return matrix(rows, assigned, titles)
 
