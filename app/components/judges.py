@@ -10,7 +10,6 @@ import pandas as pd
 from tracejury.app.components.figures import metric_of, title_of, with_labels
 from tracejury.judging.agreement import ceiling, errors, reasons, scores
 from tracejury.judging.agreement.metric import Metric
-from tracejury.judging.agreement.raters import long_ceiling
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.records import DIMENSIONS
 
@@ -139,7 +138,7 @@ def every_figure(inputs: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
     caught = inputs.rate_estimates
     caught = caught[caught["impact"] == "all"].drop(columns="impact")
     between = _between_people(inputs) if beside_people else caught.head(0)
-    scored = long_ceiling(inputs.human_ceiling[inputs.human_ceiling["n"] > 0])
+    scored = inputs.people_estimates[inputs.people_estimates["n"] > 0]
     runs = inputs.consistency
     runs = runs[runs["runs"] > 1].rename(
         columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"},

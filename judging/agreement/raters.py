@@ -1,6 +1,6 @@
 """Any raters side by side: pairs of them, the human ceiling, the alternative annotator test, self-consistency."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Literal
@@ -13,7 +13,6 @@ from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Reason, present
 from tracejury.judging.agreement.intervals import DRAWS, Floats, distinct_rows
 from tracejury.judging.agreement.reliability import (
-    Matrix,
     alpha_with_interval,
     clusters_of,
     pairable_units,
@@ -58,13 +57,12 @@ FALSE_DISCOVERY: Final = 0.05
 ENOUGH_UNITS: Final = 30
 
 
-def pairwise_table(ratings: pd.DataFrame, *, draws: int = 0) -> pd.DataFrame:
-    """Every pair of raters (people, runs, judges as raters) on the units that both rated.
+def pair_estimates(ratings: pd.DataFrame, *, draws: int = 0) -> pd.DataFrame:
+    """Every pair of raters (people, runs, judges as raters) on the units that both rated, one row a metric.
 
     `ratings`: unit, rater, value on 0..3; optional dimension, judge_model, split, state. One row per judge_model,
-    dimension, split, rater_a, rater_b (by name): n (overlap), exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2,
-    alpha (interval), each with bounds (`scores.table_bounds`, by trace; `draws=0`: none), reason (of an undefined
-    kappa). NaN where undefined. Symmetric: each pair stands once.
+    dimension, split, rater_a, rater_b (by name) and metric of `PAIR_METRICS`: value, low, high (`scores.table_bounds`,
+    by trace; `draws=0`: none), n (overlap), reason where undefined. Symmetric: each pair stands once.
     """
     rows = []
     for (judge_model, dimension, split), part in rating_groups(ratings):
@@ -73,80 +71,101 @@ def pairwise_table(ratings: pd.DataFrame, *, draws: int = 0) -> pd.DataFrame:
         for a, b in combinations(range(len(matrix.raters)), 2):
             both = ~np.isnan(matrix.values[[a, b]]).any(axis=0)
             sums = _unit_pairs(matrix.values[a, both], matrix.values[b, both])
-            rows.append(
-                {
-                    "judge_model": judge_model,
-                    "dimension": dimension,
-                    "split": split,
-                    "rater_a": matrix.raters[a],
-                    "rater_b": matrix.raters[b],
-                    "n": int(both.sum()),
-                    **_bounded(by_cluster(sums, matrix.clusters[both]), PAIR_METRICS, draws),
-                    "reason": _pair_reason(_square(sums)),
-                }
-            )
+            whose = (judge_model, dimension, split, matrix.raters[a], matrix.raters[b])
+            named = dict(zip(PAIR_KEYS, whose, strict=True))
+            rows += [
+                {**named, **row}
+                for row in _estimates(by_cluster(sums, matrix.clusters[both]), PAIR_METRICS, int(both.sum()), draws)
+            ]
+    return _long(rows, PAIR_KEYS)
+
+
+def pairwise_table(ratings: pd.DataFrame, *, draws: int = 0) -> pd.DataFrame:
+    """`pair_estimates` with one row per pair: n, and each metric with its bounds; NaN where undefined."""
+    return wide_pairs(pair_estimates(ratings, draws=draws))
+
+
+def wide_pairs(estimates: pd.DataFrame) -> pd.DataFrame:
+    """`pair_estimates` as `pairwise_table` has them."""
+    return _wide(estimates, PAIR_KEYS, list(PAIR_METRICS))
+
+
+def _wide(estimates: pd.DataFrame, keys: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
+    """Long estimates (`keys`, metric, value, low, high, n and more) as one row per `keys`."""
+    rows = estimates.drop_duplicates(list(keys)).drop(columns=["metric", *_VALUES, "reason"]).reset_index(drop=True)
+    for metric in metrics:
+        own = estimates[estimates["metric"] == metric].reset_index(drop=True)
+        ends = zip(_VALUES, ("", "_low", "_high"), strict=True)
+        rows = rows.assign(**{f"{metric}{end}": own[name] for name, end in ends})
+    return rows
+
+
+_VALUES: Final = ("value", "low", "high")
+PAIR_KEYS: Final = (*KEYS, "rater_a", "rater_b")
+
+
+def _estimates(
+    sums: Floats, metrics: Mapping[str, TableFunction], n: int, draws: int
+) -> list[dict[str, float | int | str | None]]:
+    """A row a metric of score pairs by cluster (clusters, 16), each with the reason where it is undefined."""
+    values = _bounded(sums, metrics, draws)
+    why: Reason = "no variation" if n else "no units"
+    return [
+        {
+            "metric": name,
+            "value": values[name],
+            "low": values[f"{name}_low"],
+            "high": values[f"{name}_high"],
+            "n": n,
+            "reason": why if values[name] is None else None,
+        }
+        for name in metrics
+    ]
+
+
+def _long(rows: Sequence[Mapping[str, object]], keys: Sequence[str], more: Sequence[str] = ()) -> pd.DataFrame:
     columns = {
-        **KEYS,
-        **dict.fromkeys(("rater_a", "rater_b"), "object"),
-        "n": "int64",
-        **dict.fromkeys(_with_bounds(PAIR_METRICS), "float64"),
+        **dict.fromkeys((*keys, "metric"), "object"),
+        **dict.fromkeys(_VALUES, "float64"),
+        **dict.fromkeys((*more, "n"), "int64"),
         "reason": "object",
     }
-    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+    table = pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+    return table.assign(reason=table["reason"].where(table["reason"].notna(), None))
 
 
-def ceiling_columns() -> dict[str, str]:
-    """Columns and types of `human_ceiling`."""
-    figures = [f"{name}{end}" for name in (*CEILING_METRICS, "alpha") for end in ("", "_low", "_high")]
-    return {**KEYS, **dict.fromkeys(("raters", "n"), "int64"), **dict.fromkeys(figures, "float64"), "reason": "object"}
-
-
-def human_ceiling(ratings: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
-    """The judge's figures between people, on the units that two people or more rated: what a judge can reach.
+def people_estimates(ratings: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
+    """The judge's estimates between people, on the units that two people or more rated: what a judge can reach.
 
     `ratings` of people only, on 0..3: unit, rater, value; optional judge (the dimension), judge_model, split, state.
     Each unit counts once however many people rated it: all ordered pairs of its raters share its weight, so the
-    figures are symmetric and independent of who is named first. Alpha is Krippendorff's over all raters. One row
-    per judge_model, dimension and split: raters, n (units), each metric with bounds (`scores.table_bounds`: spans of
-    one trace are one cluster), reason.
+    estimates are symmetric and independent of who is named first. Alpha (`pair_alpha`, its name among judges) is
+    Krippendorff's over all raters. One row per judge_model, dimension, split and metric: value, low, high
+    (`scores.table_bounds`: spans of one trace are one cluster), raters, n (units), reason where undefined.
     """
-    rows = []
+    rows: list[dict[str, object]] = []
     for (judge_model, dimension, split), part in rating_groups(ratings):
         matrix = rating_matrix(part)
         _check_scale(matrix.values)
-        clusters = clusters_of(matrix)
-        figures = _ceiling_figures(matrix, draws)
-        common = alpha_with_interval(matrix.values, "interval", clusters=clusters, draws=draws)
-        rows.append(
-            {
-                "judge_model": judge_model,
-                "dimension": dimension,
-                "split": split,
-                "raters": len(matrix.raters),
-                "n": pairable_units(matrix.values).shape[1],
-                **figures,
-                "alpha": common.value,
-                "alpha_low": common.low,
-                "alpha_high": common.high,
-                "reason": common.reason,
-            }
-        )
-    columns = ceiling_columns()
-    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+        n = pairable_units(matrix.values).shape[1]
+        common = alpha_with_interval(matrix.values, "interval", clusters=clusters_of(matrix), draws=draws)
+        alpha = {"metric": "pair_alpha", "n": n, **{name: getattr(common, name) for name in (*_VALUES, "reason")}}
+        named = dict(zip(KEYS, (judge_model, dimension, split), strict=True)) | {"raters": len(matrix.raters)}
+        sums = symmetric_tables(matrix.values)
+        rated = (~np.isnan(matrix.values)).sum(axis=0) >= 2
+        by_trace = by_cluster(sums, matrix.clusters[rated])
+        rows += [{**named, **row} for row in (*_estimates(by_trace, CEILING_METRICS, n, draws), alpha)]
+    return _long(rows, list(KEYS), ["raters"])
 
 
-def long_ceiling(table: pd.DataFrame) -> pd.DataFrame:
-    """`human_ceiling` as one row per judge, split and metric: value, low, high, n, reason.
+def human_ceiling(ratings: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
+    """`people_estimates` with one row per judge_model, dimension and split: raters, n, each metric with its bounds."""
+    return wide_people(people_estimates(ratings, draws=draws))
 
-    Alpha stands under its name among judges.
-    """
-    parts = []
-    for name in (*CEILING_METRICS, "alpha"):
-        part = table[["dimension", "split", "n"]].assign(metric="pair_alpha" if name == "alpha" else name)
-        part = part.assign(value=table[name], low=table[f"{name}_low"], high=table[f"{name}_high"])
-        why = [_why_none(value, n) for value, n in zip(part["value"], part["n"], strict=True)]
-        parts.append(part.assign(reason=pd.Series(why, part.index, dtype=object)))
-    return pd.concat(parts, ignore_index=True)
+
+def wide_people(estimates: pd.DataFrame) -> pd.DataFrame:
+    """`people_estimates` as `human_ceiling` has them."""
+    return _wide(estimates, list(KEYS), [*CEILING_METRICS, "pair_alpha"])
 
 
 def symmetric_tables(matrix: Floats) -> Floats:
@@ -350,12 +369,6 @@ def benjamini_yekutieli(p_values: Floats, level: float = FALSE_DISCOVERY) -> NDA
     return rejected
 
 
-def _ceiling_figures(matrix: Matrix, draws: int) -> dict[str, float | None]:
-    sums = symmetric_tables(matrix.values)
-    rated = (~np.isnan(matrix.values)).sum(axis=0) >= 2
-    return _bounded(by_cluster(sums, matrix.clusters[rated]), CEILING_METRICS, draws)
-
-
 def by_cluster(sums: Floats, clusters: NDArray[np.int64]) -> Floats:
     """Rows (units, C) summed over the units of each cluster (clusters, C)."""
     _, place = np.unique(clusters, return_inverse=True)
@@ -455,12 +468,6 @@ def _check_scale(values: Floats) -> None:
         raise ValueError(
             f"ratings hold {float(values[off][0])!r}: metrics of rater pairs need scores 0, 1, 2, 3 or missing"
         )
-
-
-def _why_none(value: float, n: int) -> Reason | None:
-    if not np.isnan(value):
-        return None
-    return "no units" if n == 0 else "no variation"
 
 
 def _pair_reason(table: NDArray[np.int64]) -> Reason | None:

@@ -178,7 +178,7 @@ def people_slices(ratings: pd.DataFrame, slices: pd.DataFrame, *, draws: int = D
 
 
 def _people_rows(ratings: pd.DataFrame, draws: int) -> pd.DataFrame:
-    rows = raters.long_ceiling(raters.human_ceiling(ratings.assign(judge_model=AMONG_PEOPLE), draws=draws))
+    rows = raters.people_estimates(ratings.assign(judge_model=AMONG_PEOPLE), draws=draws)
     return rows[rows["metric"].isin(PEOPLE_RATES)]
 
 

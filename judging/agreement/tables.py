@@ -189,10 +189,15 @@ class Inputs:
         return scores.wide_scores(self.score_estimates)
 
     @cached_property
+    def people_estimates(self) -> pd.DataFrame:
+        """`raters.people_estimates` of the people among the ratings."""
+        people = self.rated_by("annotator").assign(judge_model="people")
+        return raters.people_estimates(people, draws=self.draws)
+
+    @cached_property
     def human_ceiling(self) -> pd.DataFrame:
         """`raters.human_ceiling` of the people among the ratings."""
-        people = self.rated_by("annotator").assign(judge_model="people")
-        return raters.human_ceiling(people, draws=self.draws)
+        return raters.wide_people(self.people_estimates)
 
     @cached_property
     def error_ceiling(self) -> pd.DataFrame:
@@ -224,7 +229,7 @@ class Inputs:
     @cached_property
     def scores_beside_people(self) -> pd.DataFrame:
         """`score_estimates`, each beside what people reach."""
-        reached = raters.long_ceiling(self.human_ceiling)
+        reached = self.people_estimates
         return ceiling.beside(self.score_estimates, reached, ["dimension", "split", "metric"])
 
     @cached_property
@@ -388,6 +393,17 @@ def _score_slices(inputs: Inputs) -> pd.DataFrame:
     pairs, own = inputs.frame("score_pairs"), inputs.frame("slices")
     table = slices.score_slices(pairs, own, missing=inputs.missing, draws=inputs.draws)
     return reasons.of_long(table, draws=inputs.draws)
+
+
+def _human_ceiling(inputs: Inputs) -> pd.DataFrame:
+    why = reasons.recorded(inputs.people_estimates, list(raters.KEYS))
+    return reasons.explained(inputs.human_ceiling, why, draws=inputs.draws)
+
+
+def _rater_pairs(inputs: Inputs) -> pd.DataFrame:
+    pairs = raters.pair_estimates(inputs.frame("ratings"), draws=inputs.draws)
+    why = reasons.recorded(pairs, raters.PAIR_KEYS)
+    return reasons.explained(raters.wide_pairs(pairs), why, draws=inputs.draws)
 
 
 def _consistency_slices(inputs: Inputs) -> pd.DataFrame:
@@ -674,9 +690,8 @@ TABLES: Final[tuple[Table, ...]] = (
         name="human_ceiling",
         title="Human ceiling of the score metrics: people against people",
         needs=_RATINGS,
-        build=lambda inputs: inputs.human_ceiling,
+        build=_human_ceiling,
         interval=_OF_PAIRS,
-        why=reasons.of_score,
     ),
     Table(
         name="error_ceiling",
@@ -722,9 +737,8 @@ TABLES: Final[tuple[Table, ...]] = (
         name="rater_pairs",
         title="Every pair of raters",
         needs=_RATINGS,
-        build=lambda inputs: raters.pairwise_table(inputs.frame("ratings"), draws=inputs.draws),
+        build=_rater_pairs,
         interval=_OF_PAIRS,
-        why=reasons.of_score,
     ),
     Table(
         name="annotator_test",

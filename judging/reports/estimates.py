@@ -78,11 +78,11 @@ def rater_pairs(sources: Sources, dimension: str) -> pd.DataFrame:
 
 
 def rater_pair(sources: Sources, dimension: str, first: str, second: str) -> pd.DataFrame:
-    """The row of `rater_pairs` of two raters, with the bounds that take too long for all pairs."""
+    """`raters.pair_estimates` of two raters, with the bounds that take too long for all pairs."""
     mine = _raters_on(sources, dimension).drop(columns="split")
     two = mine[mine["rater"].isin([first, second])]
     inputs = sources.inputs
-    return raters.pairwise_table(two, draws=inputs.draws)
+    return raters.pair_estimates(two, draws=inputs.draws)
 
 
 def item_marks(sources: Sources, dimension: str) -> pd.DataFrame:
@@ -520,7 +520,10 @@ ESTIMATES: Final[Mapping[str, Estimate]] = {
     **_each("table.table_07_consistency", ignores=_RUNS),
     **_each("trace_rationales", "table.rationale_consistency", ignores=_RUNS, is_slow=True),
     # of people alone
-    **_each("human_ceiling", "table.human_ceiling", "rows_for_people", ignores=(*_PEOPLE, "tolerance")),
+    **_each(
+        "people_estimates", "human_ceiling", "table.human_ceiling", "rows_for_people",
+        ignores=(*_PEOPLE, "tolerance"),
+    ),
     **_each(
         "error_ceiling", "person_pairs", "table.error_ceiling", "rows_for_people_errors",
         ignores=(*_PEOPLE, "blind_only"), is_slow=True,

@@ -107,9 +107,9 @@ RATER_FIGURES: dict[str, str] = {
 
 def drill_into_raters(filters: Filters, dimension: str, metric: str, first: str, second: str) -> None:
     """The figure of two raters with its interval, and the traces that both scored."""
-    for one in estimate(filters, "rater_pair", dimension, first, second).to_dict("records"):
-        of = {"value": one[metric], "low": one[f"{metric}_low"], "high": one[f"{metric}_high"]}
-        told = cell_text({**of, "n": one["n"], "reason": one["reason"]})
+    pair = estimate(filters, "rater_pair", dimension, first, second)
+    for _, one in pair[pair["metric"] == metric].iterrows():
+        told = cell_text(dict(one))
         st.caption(plain(f"{first} and {second}, {RATER_FIGURES[metric]}: {told}"))
     both = estimate(filters, "rows_for_raters", dimension, first, second)
     named = {"first": f"{first} gave", "second": f"{second} gave"}

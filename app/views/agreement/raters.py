@@ -43,19 +43,18 @@ from tracejury.app.views.agreement.slices import people_slices_card
 from tracejury.judging.agreement import errors, majority
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
 from tracejury.judging.agreement.matchers import ALL, decided_by_both
-from tracejury.judging.agreement.raters import long_ceiling
 from tracejury.judging.agreement.tables import InputName, Inputs
 from tracejury.judging.reports.filters import Filters
 
 CEILING_FIGURES = {"pair_alpha" if name == "alpha" else name: title for name, title in RATER_FIGURES.items()}
-"""As `long_ceiling` names them: those of a judge and its human."""
+"""As `people_estimates` names them: those of a judge and its reference."""
 
 
 def raters_view(filters: Filters, inputs: Inputs) -> None:
     if estimate(filters, "rated")["rater"].nunique() < 2:
         st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
     else:
-        people = inputs.human_ceiling.rename(columns={"exact": "value", "exact_low": "low", "exact_high": "high"})
+        people = inputs.people_estimates[inputs.people_estimates["metric"] == "exact"]
         people = split_labels(people.assign(label=people["dimension"]))
         headline(people, title="Exact accuracy between people", about=definition("exact"))
         paint("raters")
@@ -120,12 +119,11 @@ def raters_card(filters: Filters) -> None:
     height=320,
 )
 def ceiling_card(filters: Filters, inputs: Inputs) -> None:
-    table = inputs.human_ceiling
-    table = table[table["n"] > 0]
+    figures = inputs.people_estimates[inputs.people_estimates["n"] > 0]
+    table = figures.drop_duplicates(["dimension", "split"])
     if table.empty:
         st.caption("No trace was scored by two people, so there is no human ceiling yet. Try: a queue with overlap.")
         return
-    figures = long_ceiling(table)
     shown, few = wide_table(figures, list(CEILING_FIGURES), ["dimension", "split"])
     titles: dict[str, ColumnConfig] = {
         name: figure_column(shown[name], title, definition(name)) for name, title in CEILING_FIGURES.items()

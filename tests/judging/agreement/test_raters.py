@@ -9,7 +9,14 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.multitest import multipletests
 
 from tracejury.judging.agreement import raters, scores
-from tracejury.judging.agreement.raters import Alignment, alternative_annotator_test, human_ceiling, pairwise_table
+from tracejury.judging.agreement.raters import (
+    Alignment,
+    alternative_annotator_test,
+    human_ceiling,
+    pair_estimates,
+    pairwise_table,
+    people_estimates,
+)
 
 Floats = NDArray[np.float64]
 NAN = np.nan
@@ -49,9 +56,14 @@ def test_pairs_of_raters_stand_once_with_their_overlap() -> None:
 
 
 def test_raters_without_overlap_say_so() -> None:
-    row = pairwise_table(long(np.array([[0, NAN], [NAN, 1]]), ["ann", "bob"])).iloc[0]
-    assert (row["n"], row["reason"]) == (0, "no units")
-    assert np.isnan(row["exact"])
+    table = pair_estimates(long(np.array([[0, NAN], [NAN, 1]]), ["ann", "bob"]))
+    assert table["metric"].tolist() == list(raters.PAIR_METRICS)
+    assert set(zip(table["n"], table["reason"], table["value"].isna(), strict=True)) == {(0, "no units", True)}
+
+
+def test_scores_that_never_vary_say_why_kappa_is_undefined() -> None:
+    table = pair_estimates(long(np.array([[2.0, 2], [2, 2]]), ["ann", "bob"])).set_index("metric")
+    assert (table.loc["quadratic_kappa", "reason"], table.loc["exact", "reason"]) == ("no variation", None)
 
 
 def test_the_ceiling_of_two_people_is_their_pair() -> None:
@@ -61,7 +73,7 @@ def test_the_ceiling_of_two_people_is_their_pair() -> None:
     assert ceiling["exact"] == pytest.approx(float(scores.exact(table)))
     assert ceiling["bucketed"] == pytest.approx(float(scores.bucketed(table)))
     assert ceiling["quadratic_kappa"] == pytest.approx(float(scores.quadratic_kappa(table + table.T)))
-    assert ceiling["alpha"] == pytest.approx(float(scores.pair_alpha(table)))
+    assert ceiling["pair_alpha"] == pytest.approx(float(scores.pair_alpha(table)))
     assert (ceiling["n"], ceiling["raters"]) == (40, 2)
     assert ceiling["exact_low"] < ceiling["exact"] < ceiling["exact_high"]
 
@@ -83,7 +95,7 @@ def test_spans_of_one_trace_are_drawn_together_in_the_ceiling() -> None:
     frame = long(matrix, ["ann", "bob"])
     trace = frame.assign(trace_id="trace" + (frame["unit"].str[1:].astype(int) // 10).astype(str))
     alone, together = human_ceiling(frame, draws=500).iloc[0], human_ceiling(trace, draws=500).iloc[0]
-    for metric in ("exact", "alpha"):
+    for metric in ("exact", "pair_alpha"):
         assert together[metric] == pytest.approx(alone[metric])
         wide = together[f"{metric}_high"] - together[f"{metric}_low"]
         assert wide > 2 * (alone[f"{metric}_high"] - alone[f"{metric}_low"])
@@ -100,9 +112,12 @@ def test_pairs_of_raters_have_intervals_that_shrink_with_units() -> None:
 
 
 def test_a_lone_annotator_has_no_ceiling() -> None:
-    row = human_ceiling(long(np.array([[0.0, 1, 2]]), ["ann"]), draws=50).iloc[0]
-    assert (row["n"], row["reason"]) == (0, "fewer than two pairable units")
-    assert np.isnan(row["exact"])
+    table = people_estimates(long(np.array([[0.0, 1, 2]]), ["ann"]), draws=50).set_index("metric")
+    assert set(table["n"]) == {0}
+    assert (table.loc["exact", "reason"], table.loc["pair_alpha", "reason"]) == (
+        "no units", "fewer than two pairable units",
+    )  # fmt: skip
+    assert table["value"].isna().all()
 
 
 def test_ratings_off_the_scale_are_refused() -> None:
