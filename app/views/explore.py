@@ -226,8 +226,10 @@ def listed(traces: pd.DataFrame, total: int) -> None:
             },
         )
         rows = [row for row in event.selection.rows if row < len(shown)]
-        if not rows:
-            st.caption("Select a row to open its trace.")
+        if not rows or (len(rows) > 1 and not user().may("admin")):
+            st.caption(
+                f"Select a row to open its trace{', or several for a new queue' if user().may('admin') else ''}."
+            )
             return
         with st.container(horizontal=True):
             open_traces([str(shown["trace_id"].iloc[row]) for row in rows])
