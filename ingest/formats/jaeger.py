@@ -69,7 +69,9 @@ def _take_span(value: Json, processes: dict[str, Json], intake: Intake, place: s
     if draft.start_time is not None and length is not None:
         draft.end_time = draft.start_time + length
     draft.parent_span_id, draft.links = _references(fields)
-    draft.attributes = {**_tags(fields.take("tags")), **_stored_tags(fields.nested("tag"))}
+    tags = fields.take("tags")
+    own = _stored_tags(tags) if isinstance(tags, dict) else _tags(tags)
+    draft.attributes = {**own, **_stored_tags(fields.nested("tag"))}
     _tags_as_fields(draft)
     draft.events = [_event(item) for item in fields.listed("logs")]
     process = fields.nested("process") or processes.get(fields.text("processid") or "")

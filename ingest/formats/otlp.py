@@ -20,6 +20,7 @@ from tracejury.ingest.formats.long_lines import long_traces
 from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_listed
 from tracejury.ingest.formats.rows import columns_of, read_rows
 from tracejury.ingest.formats.spans import brief, kept, note_spans, status_of
+from tracejury.ingest.leftovers import holds_text
 from tracejury.ingest.parse import inner_json, json_text, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
@@ -269,8 +270,9 @@ def _otel(draft: SpanDraft, value: dict[str, Json]) -> None:
             draft.attributes[name] = kept(item)
     rest = _others(value, set(_SPAN_KEYS), "otel.")
     _note_spans(rest, draft.warnings)
-    draft.attributes.update(rest)
     for key, item in rest.items():
+        own = key.removeprefix("otel.")
+        draft.attributes[own if holds_text(own, item) else key] = item
         if key.startswith("otel.dropped"):
             draft.warnings.append(f"dropped_by_tracer: the tracer kept not all; {key.removeprefix('otel.')} is {item}")
 

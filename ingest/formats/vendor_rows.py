@@ -23,8 +23,8 @@ Row = dict[str, Json]
 _TRACE = ("traceid", "contexttraceid", "tracetraceid", "operationid", "rootspanid")
 _SPAN = ("spanid", "contextspanid", "tracespanid")
 _PARENT = (
-    "parentspanid", "parentid", "referenceparentspanid", "traceparentid", "operationparentid", "parentspan",
-    "spanparents", "parent",
+    "parentspanid", "parentid", "referenceparentspanid", "traceparentid", "operationparentid", "spanparentid",
+    "parentspan", "spanparents", "parent",
 )  # fmt: skip
 _NAME = ("spanname", "name", "operationname", "displayname", "transactionname", "description", "transaction", "op")
 _START = (
@@ -60,6 +60,9 @@ _HOISTED = (
 )  # fmt: skip
 """Where Braintrust keeps the name and the times of a span, and Datadog what went in and came out."""
 _RESOURCE_NAME = re.compile(r"projects/[^/]+/traces/(?P<trace>[^/]+)/spans/(?P<span>[^/]+)")
+_WITH_UNIT = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m)")
+_UNITS = {"ns": 0.001, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7}
+"""Microseconds of the units in which a length may be written (Axiom's `1.5s`)."""
 _NO_PARENT = frozenset({"", "undefined", "null", "None"})
 _MOST_LEVELS = 12
 
@@ -197,6 +200,10 @@ def _parent(row: Row, names: Mapping[str, str], trace_id: str) -> str | None:
         text = as_text(value)
         if text is not None and text not in _NO_PARENT:
             return None if text == trace_id else text  # Application Insights names the operation above a root
+    others = (name for name in names if "parent" in name and name.endswith("id"))
+    other = next((text for name in others if (text := _text(row, names, (name,))) is not None), None)
+    if other is not None and other not in (*_NO_PARENT, trace_id):
+        return other
     references = opened(_value(row, names, "references"))
     told = re.search(r"SpanId=(\w+)", " ".join(map(str, references))) if isinstance(references, list) else None
     return None if told is None else told[1]
@@ -214,7 +221,7 @@ def _span_and_children(row: Row, ids: tuple[str, str, str | None], above: _Above
 def _trace_of(value: Row, above: _Above) -> str | None:
     names = {plain_name(name): name for name in reversed(list(value))}
     own = _text(value, names, _TRACE)
-    if own is None and (above.key == "traces" or "Segments" in value):
+    if own is None and (above.key in ("traces", "trace") or "Segments" in value):
         own = _text(value, names, ("id",))
     return own or above.trace_id
 
@@ -260,7 +267,11 @@ def _length(span: Row, take: Callable[[Sequence[str]], Json], start_name: str) -
         if (length := _number(take(wanted))) is not None:
             span["duration_us"] = length * unit
             return
-    length = _number(take(("duration",)))
+    raw = take(("duration",))
+    if isinstance(raw, str) and (told := _WITH_UNIT.fullmatch(raw)) is not None:
+        span["duration_us"] = float(told[1]) * _UNITS[told[2]]
+        return
+    length = _number(raw)
     if length is not None and span["end_time"] is None:
         in_nanoseconds = start_name.endswith(("ns", "nano")) or length >= 1e7 or start_name == "start"
         span["duration_us"] = length / 1000 if in_nanoseconds else length * 1000

@@ -68,6 +68,13 @@ def test_a_row_beside_spans_that_is_none_is_rejected_by_its_place() -> None:
     assert (refused.place, refused.reason) == ("row 4", "a row without trace id or span id")
 
 
+def test_text_in_a_field_of_a_span_of_otlp_that_nobody_knows_is_shown_at_it() -> None:
+    span = {**made.otlp_spans()[0], "acmeQuestion": made.GOAL, "acmeId": "x-1"}
+    (trace,) = read_all(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode(), "acme.json")
+    assert isinstance(trace, Trace)
+    assert {one.name: one.text for one in leftovers(trace.spans[0])} == {"acme_question": made.GOAL}
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -406,6 +406,25 @@ def lines(row: Callable[[str], Row]) -> bytes:
     return "\n".join(json.dumps(one) for one in rows(row)).encode()
 
 
+def dynatrace(span: str) -> Row:
+    above = {} if parent(span) is None else {"span.parent_id": parent(span)}
+    return {"trace.id": TRACE, "span.id": span, **above, "span.name": NAMES[span], "start_time": iso(span),
+            "end_time": iso(span, 1), "span.kind": "internal", **gen_ai(span)}  # fmt: skip
+
+
+def axiom(span: str) -> Row:
+    above = {} if parent(span) is None else {"parent_span_id": parent(span)}
+    own = agentops()["spans"][SPANS.index(span)]["span_attributes"]
+    return {"_time": iso(span), "data": {"trace_id": TRACE, "span_id": span, **above, "name": NAMES[span],
+                                         "duration": f"{length(span) / 1e6}s", "attributes": own}}  # fmt: skip
+
+
+def jaeger_like(span: str) -> Row:
+    """Jaeger's names with tags in one object, as some stores give them."""
+    return {"traceID": TRACE, "spanID": span, "parentSpanID": parent(span) or "", "operationName": NAMES[span],
+            "startTime": start(span), "duration": length(span), "tags": gen_ai(span)}  # fmt: skip
+
+
 FILES: dict[str, Callable[[], bytes]] = {
     "openobserve": lambda: dumped({"hits": rows(openobserve), "total": 4}),
     "openobserve lines": lambda: lines(openobserve),
@@ -445,6 +464,9 @@ FILES: dict[str, Callable[[], bytes]] = {
     "laminar": lambda: dumped(rows(laminar)),
     "agentops": lambda: dumped(agentops()),
     "galileo": lambda: dumped(galileo()),
+    "dynatrace": lambda: dumped({"result": {"records": rows(dynatrace), "types": []}}),
+    "axiom": lambda: dumped({"matches": rows(axiom)}),
+    "jaeger's names": lambda: lines(jaeger_like),
     "otlp, encoded twice": lambda: dumped(json.dumps({"resourceSpans": made.groups()})),
     "clickhouse lines, encoded twice": lambda: b"\n".join(dumped(json.dumps(one)) for one in rows(clickhouse)),
 }  # fmt: skip
