@@ -76,6 +76,8 @@ class Guard:
         host = headers.get("host", "")
         if not self._serves(host_name(host)):
             return f"this app is not at {host[:100]!r}. Try: add the name to TRACEJURY_HOSTS"
+        if "content-length" in headers and "transfer-encoding" in headers:  # a proxy may read another end than we do
+            return "the request says its length in two ways. Try: send Content-Length alone"
         if scope["path"] == signin.PATH:  # it refuses forms of other sites itself, with a page
             return None
         origin = headers.get("origin")
@@ -197,5 +199,5 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, problem: str) -> N
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": problem[:120]})
         return
-    answer = JSONResponse({"error": problem}, 403)
+    answer = JSONResponse({"error": problem}, 403, {"Connection": "close"})
     await answer(scope, receive, with_headers(send, ""))

@@ -80,6 +80,15 @@ def test_another_site_can_change_nothing(path: str, headers: dict[str, str]) -> 
         assert client(LOCAL).request(method, path, headers=headers).status_code == 403
 
 
+def test_a_request_of_two_lengths_is_refused_and_its_connection_ends() -> None:
+    """Else a proxy that reads the other length would take its rest for a request of somebody else."""
+    lengths = {"transfer-encoding": "chunked", "content-length": "2"}
+    answer = client(LOCAL).post("/v1/traces", content=b"{}", headers=lengths)
+    assert answer.status_code == 403
+    assert "two ways" in answer.json()["error"]
+    assert answer.headers["connection"] == "close"
+
+
 def test_own_pages_and_scripts_can() -> None:
     for headers in ({}, {"origin": HERE}, {"origin": HERE, "sec-fetch-site": "same-origin"}):
         assert client(LOCAL).post("/v1/traces", headers=headers).status_code == 200
