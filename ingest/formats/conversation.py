@@ -146,7 +146,7 @@ def _in_order(records: Sequence[Record]) -> Sequence[Record]:
 
 
 def _trace_id(conversation: Conversation, file: str) -> str:
-    """The id that the conversation, its records or what holds it names; else the name of the file."""
+    """The id that the conversation, its records or what holds it names; else the names of the folder and the file."""
     first = Fields({**(conversation.records[0] if conversation.records else {})})
     own = first.text("sessionid", "threadid") or _copilot_id(conversation.records)
     for holder in conversation.above:
@@ -154,7 +154,12 @@ def _trace_id(conversation: Conversation, file: str) -> str:
         configurable = Fields(Fields(fields.nested("config")).nested("configurable"))
         info = Fields(fields.nested("info"))
         own = own or configurable.text("threadid") or fields.text(*_IDS) or info.text(*_IDS)
-    return own or PurePath(file).name.partition(".")[0] or NAME
+    return own or _name_of(PurePath(file.replace("\\", "/"))) or NAME
+
+
+def _name_of(path: PurePath) -> str:
+    """What tells the file from others: many tools call it the same in the folder of each task."""
+    return "-".join(filter(None, (path.parent.name, path.name.partition(".")[0])))
 
 
 def _copilot_id(records: Sequence[Record]) -> str | None:

@@ -34,6 +34,12 @@ def test_a_saved_conversation_is_a_trace_with_each_call_of_a_tool_and_its_result
     assert "SECRET" not in render_trace(trace).text
 
 
+def test_files_of_one_name_in_the_folders_of_tasks_are_traces_of_their_own() -> None:
+    names = ("tasks/17/history.json", "tasks/18/history.json")
+    found = [one for name in names for one in read_all(made.dumped(made.openai()), name)]
+    assert [one.trace_id for one in found if isinstance(one, Trace)] == ["17-history", "18-history"]
+
+
 def test_messages_of_a_thread_are_put_in_their_order() -> None:
     (trace,) = read_all(made.dumped(made.thread()), "thread.json")
     assert isinstance(trace, Trace)
