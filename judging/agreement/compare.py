@@ -155,7 +155,8 @@ def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAW
     boot = cluster_bootstrap(joined, statistic, draws=0)
     alone = statistic(joined.astype(np.float64))  # NaN of a trace without an error that the rate counts
     differing = (np.nan_to_num(alone) != 0).sum(axis=0)
-    apart = _apart(boot, np.repeat(_same(both), len(errors.RATES)), differing, np.ones(len(differing)), draws)
+    same = np.repeat(_same(both), len(errors.RATES))
+    apart = _apart(boot, same, differing, np.ones(len(differing)), draws, holds=_holding(joined))
     values = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
     counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
     index = pd.MultiIndex.from_product(
@@ -275,17 +276,30 @@ def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return table.assign(change=table["right"] - table["left"]).reset_index(drop=True)
 
 
+def _holding(joined: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which traces hold units of each rate of a side (traces, cells x rates), of counts (traces, 2 x cells x 4)."""
+    tp, fp, fn, tn = np.moveaxis(joined.reshape(len(joined), 2, -1, 4).sum(axis=1), -1, 0)
+    units = [tp + fp, tp + fn, tp + fp + fn, tp + fp + fn, tp + fp + fn + tn]
+    return np.asarray(np.stack(units, axis=-1).reshape(len(joined), -1) > 0)
+
+
 def _apart(
-    boot: Bootstrap, same: NDArray[np.bool_], differing: NDArray[np.int64], spans: Floats, draws: int
+    boot: Bootstrap,
+    same: NDArray[np.bool_],
+    differing: NDArray[np.int64],
+    spans: Floats,
+    draws: int,
+    *,
+    holds: NDArray[np.bool_] | None = None,
 ) -> dict[str, NDArray[np.generic]]:
     """low, high, p and significant of differences (K,) that lie within `spans` of 0; nothing is known without `draws`.
 
     [0, 0] and p = 1 where the two sides are the `same`; where traces differ all alike no bounds, p of the sign test.
     """
-    low, high = (np.clip(bound, -spans, spans) for bound in boot.jackknife_t())
-    error, clusters = boot.standard_error(), int(boot.multiplicity.sum())
+    low, high = (np.clip(bound, -spans, spans) for bound in boot.jackknife_t(holds=holds))
+    error, degrees = boot.standard_error(holds), boot.holding(holds) - 1
     alike = (error <= 1e-12) & (np.nan_to_num(boot.estimate) != 0)
-    p = np.where(alike, np.minimum(2.0 ** (1 - differing), 1.0), student_p(boot.estimate, error, clusters - 1))
+    p = np.where(alike, np.minimum(2.0 ** (1 - differing), 1.0), student_p(boot.estimate, error, degrees))
     same = same & (boot.estimate == 0)
     low, high, p = np.where(same, 0.0, low), np.where(same, 0.0, high), np.where(same, 1.0, p)
     low, high, p = (bound if draws else np.full(len(bound), np.nan) for bound in (low, high, p))

@@ -74,30 +74,32 @@ class Bootstrap:
         defined = self.samples.shape[-1] - self.undefined
         return divide((self.samples < threshold).sum(axis=-1), defined)
 
-    def standard_error(self) -> Floats:
-        """Jackknife standard error over clusters (K,); NaN when a leave-out is undefined or one cluster exists.
+    def holding(self, holds: NDArray[np.bool_] | None = None) -> Floats:
+        """How many clusters hold units of each figure (K,): all, or those of the patterns that `holds` (P, K) names."""
+        every = np.ones(self.left_out.shape, dtype=bool) if holds is None else holds
+        return np.asarray(self.multiplicity.astype(np.float64) @ every, dtype=np.float64)
+
+    def standard_error(self, holds: NDArray[np.bool_] | None = None) -> Floats:
+        """Jackknife standard error over the clusters that hold units (K,); NaN when a leave-out is undefined or of one.
 
         Source: Efron and Stein 1981: se² = (T-1)/T · Σ (θ₍ᵢ₎ - mean)².
         """
-        clusters = int(self.multiplicity.sum())
-        if clusters < 2:
-            return np.full(len(self.estimate), np.nan)
-        weights = self.multiplicity[:, None] / clusters
-        mean = (weights * self.left_out).sum(axis=0)
-        spread = (weights * (self.left_out - mean) ** 2).sum(axis=0)
+        every = np.ones(self.left_out.shape, dtype=bool) if holds is None else holds
+        clusters = np.where(self.holding(every) > 1, self.holding(every), np.nan)
+        weights = self.multiplicity[:, None] * every / clusters
+        left_out = np.where(every, self.left_out, 0.0)
+        mean = (weights * left_out).sum(axis=0)
+        spread = (weights * (left_out - mean) ** 2).sum(axis=0)
         return np.asarray(np.sqrt((clusters - 1) * spread), dtype=np.float64)
 
-    def jackknife_t(self, level: float = LEVEL) -> tuple[Floats, Floats]:
+    def jackknife_t(self, level: float = LEVEL, *, holds: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
         """Estimate plus and minus Student's t (T-1 degrees) times the jackknife standard error; (K,), (K,).
 
-        NaN where no cluster makes a difference, as in `interval`: bounds without width would say that it is certain.
+        T are the clusters that hold units of a figure (`holding`): others say nothing of it. NaN where no cluster makes
+        a difference, as in `interval`: bounds without width would say that it is certain.
         """
-        clusters = int(self.multiplicity.sum())
-        if clusters < 2:
-            nothing = np.full(len(self.estimate), np.nan)
-            return nothing, nothing.copy()
-        error = self.standard_error()
-        reach = float(student_t(clusters - 1, level)) * np.where(error > 1e-12, error, np.nan)
+        error, degrees = self.standard_error(holds), self.holding(holds) - 1
+        reach = student_t(np.where(degrees > 0, degrees, np.nan), level) * np.where(error > 1e-12, error, np.nan)
         return self.estimate - reach, self.estimate + reach
 
 
@@ -133,12 +135,12 @@ def student_t(degrees: float | Floats, level: float = LEVEL) -> Floats:
     return np.asarray(stdtrit(degrees, (1 + level) / 2), dtype=np.float64)
 
 
-def student_p(estimate: Floats, error: Floats, degrees: int) -> Floats:
+def student_p(estimate: Floats, error: Floats, degrees: Floats) -> Floats:
     """Two-sided p-values that estimates are 0 by their standard errors; NaN where there is none or it is 0."""
     from scipy.special import stdtr
 
     ratio = divide(np.abs(estimate), np.where(error > 1e-12, error, np.nan))
-    return np.asarray(2 * stdtr(max(degrees, 1), -ratio), dtype=np.float64)
+    return np.asarray(2 * stdtr(np.where(degrees > 0, degrees, np.nan), -ratio), dtype=np.float64)
 
 
 def mean_bounds(

@@ -113,7 +113,8 @@ def costs_card(filters: Filters) -> None:
         plot(chart, key="chart-costs", alt="Cost against agreement")
     data_table(cost_cells(table), key="costs", columns=dict.fromkeys((str(metric), *SPENT_WORDS.values()), RIGHT))
     st.caption(
-        "Value [95 % interval] and n: errors (of F1 pairs of an error and a judge), or traces with a record. "
+        "Value [95 % interval] and n: errors (of F1 pairs of an error and a judge), or traces with a record. The front "
+        "is among judge models whose cost is recorded. "
         f"Hollow: n < {TOO_FEW}."
     )
 

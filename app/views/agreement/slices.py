@@ -137,6 +137,9 @@ def people_slices_card(filters: Filters) -> None:
         table, tests = estimate(filters, "people_errors_by_slice", by), None
         table = table[table["kind"] == of]
     own = table[(table["metric"] == rate) & (table["n"] > 0)].assign(judge_model=AMONG_PEOPLE)
+    if own.empty and by != "kind":
+        st.caption(f"No trace {'was scored' if of == 'scores' else 'with an error was submitted'} by two people.")
+        return
     cell = _matrix(own, tests, by, key=AMONG_PEOPLE)
     _several_tools(by)
     if cell is not None:

@@ -190,6 +190,20 @@ def test_bounds_of_a_difference_are_student_s_and_p_values_go_by_holm() -> None:
     assert row["p_holm"] > row["p"]
 
 
+def test_traces_without_an_error_of_the_judge_add_nothing_to_what_is_known() -> None:
+    """Thirty traces, of which six hold an error of the judge: as many degrees of freedom as those alone give."""
+    rows = pd.DataFrame({"trace_id": [f"t{n}" for n in range(30)], "error_id": "e", "impact": "low", "dimension": "LC",
+                         "relevant": [n < 6 for n in range(30)], "localized": False})  # fmt: skip
+    left, right = (rows.assign(caught=[n in hits for n in range(30)]) for hits in ({0, 1, 2, 3, 4}, {0, 5}))
+    every, own = (
+        compare.compare_errors(*(side.head(number) for side in (left, right))).set_index(["impact", "kind", "metric"])
+        for number in (30, 6)
+    )
+    at = ("all", "caught", "recall")
+    names = ["difference", "low", "high", "p"]
+    assert every.loc[at, names].tolist() == pytest.approx(own.loc[at, names].tolist())
+
+
 def test_score_differences_are_paired_by_trace() -> None:
     reference = [0, 1, 2, 3] * 10
     exact, off = score_pairs(reference, reference), score_pairs(reference, [min(h + 1, 3) for h in reference])
