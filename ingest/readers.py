@@ -446,7 +446,8 @@ def _unrecognised(data: bytes) -> IngestError:
     return IngestError(
         "no known trace format",
         place="the whole file",
-        remedy=f"say which attribute holds what (`tracejury map suggest FILE`, then `--map acme.toml`), or name its "
+        remedy="write a row for each span with trace_id, span_id, parent_span_id, name, start_time and its attributes, "
+        "and say which attribute holds what (`tracejury map suggest FILE`, then `--map acme.toml`); or name its "
         f"format (--format) if it is one of: {known}",
     )
 

@@ -102,7 +102,8 @@ def suggest_map(path: str) -> int:
     except IngestError as error:
         raise click.UsageError(f"{error.reason}. Try: {error.remedy}") from error
     name_rejected(suggestion.rejected)
-    click.echo(suggestion.toml(), nl=False)
+    if suggestion.spans:
+        click.echo(suggestion.toml(), nl=False)
     return 1 if suggestion.rejected else 0
 
 

@@ -649,6 +649,14 @@ def test_judging_only_what_holds_nothing_to_read_ends_with_the_way_out(tmp_path:
     assert "Try: --even-if-empty" in run("judge", "abab", "--home", home, code=1).stderr
 
 
+def test_a_file_without_spans_gets_no_map_and_is_told_what_to_write(tmp_path: Path) -> None:
+    file = tmp_path / "acme.json"
+    file.write_text('{"acme": {"items": [{"q": "When?"}]}}', encoding="utf-8")
+    result = run("map", "suggest", file, code=1)
+    assert result.stdout == ""
+    assert "write a row for each span with trace_id" in result.stderr
+
+
 def test_a_map_is_proposed_and_used(tmp_path: Path) -> None:
     file = write(tmp_path / "a.json", span("step", {"acme.type": "llm", "acme.prompt": "How deep?"}))
     proposed = tmp_path / "acme.toml"
