@@ -24,6 +24,7 @@ from tracejury.judging.agreement.intervals import (
     distinct_rows,
     divide,
     fisher_bounds,
+    share_bounds,
     student_t,
     wilson,
 )
@@ -43,7 +44,8 @@ _MOST_VALUES = 200  # distinct values of a discrete scale; interval alpha has no
 class Matrix:
     """Ratings as raters x units: `values` (R, N) with NaN where missing, names of both, clusters of units.
 
-    `failed` and `not_applicable` count the judgements that gave no rating, `cells` all that were asked for.
+    `failed` and `not_applicable` count the judgements that gave no rating; `failures` and `replies` (N,) count those of
+    each unit that failed, and all that could have given one.
     """
 
     values: Floats
@@ -52,7 +54,8 @@ class Matrix:
     clusters: NDArray[np.int64]
     failed: int
     not_applicable: int
-    cells: int
+    failures: NDArray[np.int64]
+    replies: NDArray[np.int64]
 
 
 def rating_matrix(ratings: pd.DataFrame) -> Matrix:
@@ -83,7 +86,8 @@ def rating_matrix(ratings: pd.DataFrame) -> Matrix:
         clusters=_clusters(long, unit, len(units)),
         failed=int((long["state"] == "failed").sum()),
         not_applicable=int((long["state"] == "not_applicable").sum()),
-        cells=len(long),
+        failures=np.bincount(unit[(long["state"] == "failed").to_numpy()], minlength=len(units)),
+        replies=np.bincount(unit[(long["state"] != "not_applicable").to_numpy()], minlength=len(units)),
     )
 
 
@@ -320,15 +324,18 @@ def share_identical(matrix: Floats) -> Figure:
 def share_unscored(matrix: Matrix) -> Figure:
     """Share of replies without a score because the judge failed, over the replies that could have one.
 
-    Source: METRICS.md, reliability. Not-applicable replies are neither. Wilson's interval.
+    Source: METRICS.md, reliability. Not-applicable replies are neither. Wilson's interval by trace, since the repeats
+    of a trace fail together (`intervals.share_bounds`).
     """
-    n = matrix.cells - matrix.not_applicable
+    n = int(matrix.replies.sum())
     if n == 0:
         return Figure(value=None, n=0, reason="no units", not_applicable=matrix.not_applicable)
-    low, high = wilson(matrix.failed, n) or (0.0, 1.0)
+    failures, replies = (np.bincount(matrix.clusters, counts) for counts in (matrix.failures, matrix.replies))
+    low, high = map(float, share_bounds(failures, replies))
     return Figure(
-        value=matrix.failed / n, n=n, low=low, high=high, failed=matrix.failed, not_applicable=matrix.not_applicable
-    )
+        value=matrix.failed / n, n=n, low=present(low), high=present(high), failed=matrix.failed,
+        not_applicable=matrix.not_applicable,
+    )  # fmt: skip
 
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}

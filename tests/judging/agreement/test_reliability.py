@@ -301,6 +301,18 @@ def test_unscored_replies_are_failures_not_missing_or_not_applicable() -> None:
     assert (figure.value, figure.n, figure.failed, figure.not_applicable) == (2 / 7, 7, 2, 1)
 
 
+def test_repeats_that_fail_together_say_no_more_than_their_traces() -> None:
+    """Five repeats of forty traces, all of which fail on eight: as far from sure as one repeat of each."""
+    intervals = []
+    for repeats in (1, 5):
+        frame = long(np.where(np.arange(40) < 8, NAN, 2.0) * np.ones((repeats, 1)))
+        frame["state"] = np.where(frame["value"].isna(), "failed", "scored")
+        figure = reliability.share_unscored(reliability.rating_matrix(frame))
+        assert (figure.value, figure.n) == (0.2, 40 * repeats)
+        intervals.append((figure.low, figure.high))
+    assert intervals[1] == pytest.approx(intervals[0], abs=0.005)
+
+
 def test_a_failed_row_with_a_value_is_refused() -> None:
     with pytest.raises(ValueError, match="did not score and yet has a value"):
         reliability.rating_matrix(long(np.array([[0.0, 1]]), state="failed"))
