@@ -139,7 +139,7 @@ def test_columns_of_parquet_have_their_type_where_nothing_is_in_them(shown: Work
     }
     assert types["scores"]["confidence"] == "int64"
     assert types["scores"]["value"] == "double"
-    assert types["findings"]["verdict"] == types["labels"]["description"] == "large_string"
+    assert types["findings"]["verdict"] == types["labels"]["description"] == "string"
     assert not [columns for columns in types.values() if "null" in columns.values()]
 
 
