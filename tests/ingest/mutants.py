@@ -175,7 +175,7 @@ def lost_in_silence(raw: bytes, items: list[Trace | Rejected]) -> set[str]:
     """The numbers of marked spans in a file's text that stand in no span read of it, and that nothing names.
 
     A rejection, and a warning of `NAMED`, account for what is not read. A span that holds the marks of several
-    others holds them as text: those count as lost.
+    others holds them as text: those count as lost. Of a trace of one span, what it was read from stands at the trace.
     """
     traces = [item for item in items if isinstance(item, Trace)]
     codes = {warning.partition(":")[0] for trace in traces for warning in trace.all_warnings}
@@ -183,8 +183,9 @@ def lost_in_silence(raw: bytes, items: list[Trace | Rejected]) -> set[str]:
         return set()
     planted = {f"{number:03}" for number in range(10)}
     lost = set(_WORD.findall(_text(raw))) & planted
-    for span in (span for trace in traces for span in trace.spans):
-        text = repr(span)
+    spans = [(span, one.attributes if len(one.spans) == 1 else {}) for one in traces for span in one.spans]
+    for span, beside in spans:
+        text = f"{span!r} {beside!r}"
         own = set(re.findall(r"marked-(\d{3})", text))
         lost -= own if len(own) == 1 else set(re.findall(r"named-(\d{3})", span.name if own else text))
     return lost
