@@ -24,7 +24,8 @@ from tracejury.app.session import workspace
 from tracejury.ingest.spreadsheet import csv_text
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
-from tracejury.judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
+from tracejury.judging.agreement.inputs import Inputs
+from tracejury.judging.agreement.tables import TABLES, Table, can_build, numeric_columns
 from tracejury.judging.labels.label_store import error_labels, score_labels
 from tracejury.judging.reports import rows
 from tracejury.judging.reports.estimates import DERIVED

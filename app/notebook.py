@@ -23,7 +23,8 @@ from tracejury.ingest.table import span_frame, span_table
 from tracejury.ingest.trace import Rejected, Span, Trace
 from tracejury.ingest.words import counted
 from tracejury.judging.agreement import errors, reliability
-from tracejury.judging.agreement.tables import TABLES, Inputs
+from tracejury.judging.agreement.inputs import Inputs
+from tracejury.judging.agreement.tables import TABLES
 from tracejury.judging.judges.rubric import choose_rubrics, rubrics
 from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict

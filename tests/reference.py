@@ -17,7 +17,8 @@ from tracejury.app.cli import main
 from tracejury.app.components.glossary import TERMS
 from tracejury.app.datasets import BY_NAME
 from tracejury.ingest.readers import READERS
-from tracejury.judging.agreement.tables import METRICS, TABLES
+from tracejury.judging.agreement.metrics import METRICS
+from tracejury.judging.agreement.tables import TABLES
 from tracejury.judging.checks import CHECKS
 from tracejury.judging.judges.rubric import FIELD_MEANINGS, Rubric, rubrics
 from tracejury.judging.records import DIMENSIONS

@@ -16,7 +16,8 @@ from tests.reference import HELP, metrics, renewed
 from tracejury.app.cli import SECTIONS, main
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.trace import SPAN_COLUMNS
-from tracejury.judging.agreement.tables import COLUMNS, METRICS, InputName
+from tracejury.judging.agreement.inputs import COLUMNS, InputName
+from tracejury.judging.agreement.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -16,9 +16,10 @@ from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import IngestError, Json
 from tracejury.judging.agreement.compare import comparable_sides, why_incomparable
 from tracejury.judging.agreement.frames import keep_texts_in_python
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.prevalence import sampling_note
-from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
+from tracejury.judging.agreement.tables import COMPARED, TABLES, can_build
 from tracejury.judging.corpus.rates import RATES, corpus_rates, newest_sample
 from tracejury.judging.reports.arms import arm_pairs, read_arm
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES, outcome_tables

@@ -13,9 +13,9 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from tracejury.ingest.words import counted as counted
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.metric import Metric
+from tracejury.judging.agreement.metrics import METRICS
 from tracejury.judging.agreement.reasons import FLAT
 from tracejury.judging.agreement.rounding import half_up
-from tracejury.judging.agreement.tables import METRICS
 from tracejury.judging.records import DIMENSIONS
 
 _FOR_PROGRAMMERS = re.compile(r"Shapes: .*?(?:returns \(.*?\)|to \(.*?\))[.;,]? ?|Shapes: [^.]*\(\.\.\.[^.]*\. ?")

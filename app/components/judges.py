@@ -9,8 +9,8 @@ import pandas as pd
 
 from tracejury.app.components.figures import metric_of, title_of, with_labels
 from tracejury.judging.agreement import ceiling, errors, reasons, scores
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.metric import Metric
-from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.records import DIMENSIONS
 
 ERROR_METRICS = errors.RATES

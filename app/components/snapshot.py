@@ -17,7 +17,8 @@ from tracejury.app.components.figures import with_labels
 from tracejury.app.components.judges import FIGURES, figure_rows, has_rows
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement import scores
-from tracejury.judging.agreement.tables import Inputs, Table
+from tracejury.judging.agreement.inputs import Inputs
+from tracejury.judging.agreement.tables import Table
 from tracejury.judging.reports.typeset import typeset
 
 SHOWN_FIGURES = ("caught.recall", "localized.recall", "scores.off_by_one", "scores.quadratic_kappa", "scores.ac2")

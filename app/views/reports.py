@@ -25,7 +25,8 @@ from tracejury.app.placeholders import of_one_revision, with_placeholder
 from tracejury.app.session import deferred, link_params, must, token
 from tracejury.app.views.match_offer import offer_matching
 from tracejury.ingest.trace import Json
-from tracejury.judging.agreement.tables import Inputs, Table, numeric_columns, printed
+from tracejury.judging.agreement.inputs import Inputs
+from tracejury.judging.agreement.tables import Table, numeric_columns, printed
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports.export import WRITERS
 from tracejury.judging.reports.filters import Filters

@@ -10,7 +10,8 @@ from typing import Any, Final
 import pandas as pd
 
 from tracejury.judging.agreement import ceiling, compare, errors, marks, raters, reasons, reliability, scores, slices
-from tracejury.judging.agreement.tables import TABLES, InputName, Inputs
+from tracejury.judging.agreement.inputs import InputName, Inputs
+from tracejury.judging.agreement.tables import TABLES
 from tracejury.judging.reports.export import facts_frame, facts_of
 from tracejury.judging.reports.frames import FRAME_NAMES, PEOPLE, Frames, LazyFrames
 from tracejury.judging.reports.same_traces import compared as compared_pairs

@@ -18,17 +18,10 @@ from sqlalchemy import Connection
 
 from tracejury.ingest import spreadsheet
 from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.inputs import COLUMNS, Inputs
 from tracejury.judging.agreement.intervals import LEVEL
 from tracejury.judging.agreement.majority import vote_table
-from tracejury.judging.agreement.tables import (
-    COLUMNS,
-    TABLES,
-    Inputs,
-    Table,
-    numeric_columns,
-    printed,
-    tables_from_frames,
-)
+from tracejury.judging.agreement.tables import TABLES, Table, numeric_columns, printed, tables_from_frames
 from tracejury.judging.matching.matches import finding_decisions, match_decisions
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES
 from tracejury.judging.reports.evidence_pairs import evidence_pairs

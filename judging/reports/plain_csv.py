@@ -15,8 +15,8 @@ import pandas as pd
 
 from tracejury.ingest.spreadsheet import plain_cell
 from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.inputs import COLUMNS, InputName
 from tracejury.judging.agreement.match_rates import RULE_RATES
-from tracejury.judging.agreement.tables import COLUMNS, InputName
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 MISSING: Final = frozenset({"", "na", "n/a", "nan", "none", "null", "<na>"})

@@ -16,7 +16,7 @@ from tracejury.app.components.drilldown import chosen_point
 from tracejury.app.components.judges import FIGURES
 from tracejury.judging.agreement import scores
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
-from tracejury.judging.agreement.tables import METRICS
+from tracejury.judging.agreement.metrics import METRICS
 
 
 def traces(figure: object, name: str) -> object:

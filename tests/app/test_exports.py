@@ -31,7 +31,8 @@ from tracejury.app.components.snapshot import snapshot
 from tracejury.app.estimates import estimate
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.agreement.tables import Inputs, Table
+from tracejury.judging.agreement.inputs import Inputs
+from tracejury.judging.agreement.tables import Table
 from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.matching.rule import RULE
 from tracejury.judging.records import ScoreLabel

@@ -17,7 +17,7 @@ from tracejury.app.components.figures import aligned, cell_text, definition, fig
 from tracejury.app.estimates import estimate
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.majority import MAJORITY
-from tracejury.judging.agreement.tables import METRICS
+from tracejury.judging.agreement.metrics import METRICS
 from tracejury.judging.reports.filters import FilterOptions, Filters, UnknownFilterError
 from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import Workspace, tables

@@ -18,8 +18,8 @@ from tests.judging.team import trace_id as team_trace
 from tracejury.ingest.batch import store
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.errors import error_estimates, error_table, suite_coverage
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
-from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.labels.label_store import (
     Applied,
     Stale,

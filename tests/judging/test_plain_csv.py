@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracejury.judging.agreement.tables import COLUMNS, Inputs, tables_from_frames
+from tracejury.judging.agreement.inputs import COLUMNS, Inputs
+from tracejury.judging.agreement.tables import tables_from_frames
 from tracejury.judging.reports.export import input_csv
 from tracejury.judging.reports.plain_csv import CsvError, read_folder, read_input
 

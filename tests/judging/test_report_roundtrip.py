@@ -13,9 +13,10 @@ from tests.benchmarks.large import Size, build
 
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.findings import VERDICTS
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.majority import ReferenceKind
 from tracejury.judging.agreement.match_rates import RULE_RATES
-from tracejury.judging.agreement.tables import TABLES, Inputs, tables_from_frames
+from tracejury.judging.agreement.tables import TABLES, tables_from_frames
 from tracejury.judging.matching.matches import decide, review_finding
 from tracejury.judging.reports.export import csv_text, inputs_of, opinions_of, write_inputs
 from tracejury.judging.reports.filters import Filters, Split

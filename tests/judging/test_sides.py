@@ -14,7 +14,7 @@ from tracejury.ingest.store import read_transaction
 from tracejury.judging.adjudication import decisions as desk
 from tracejury.judging.agreement.ceiling import ANY, error_ceiling
 from tracejury.judging.agreement.compare import compare_errors, compare_scores
-from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.matching.rule import Candidate, TextLikeness, propose

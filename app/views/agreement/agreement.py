@@ -27,7 +27,7 @@ from tracejury.app.views.benchmark_rates import benchmark_view
 from tracejury.app.views.match_offer import offer_matching
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement import majority
-from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.reports.filters import FilterOptions, Filters
 from tracejury.judging.store.people import gold_names
 

@@ -15,7 +15,7 @@ from tracejury.app.components.figures import counted
 from tracejury.app.components.headline import coverage, headline
 from tracejury.app.estimates import estimate
 from tracejury.app.placeholders import watch, with_placeholder
-from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.reports.estimate_files import EstimateKey
 from tracejury.judging.reports.filters import Filters
 

@@ -33,8 +33,8 @@ from tracejury.app.views.agreement.cards import card, plot
 from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_repeats, open_trace, repeat_of
 from tracejury.app.views.agreement.slices import consistency_slices_card
 from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.rounding import half_up
-from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.filters import Filters
 
 

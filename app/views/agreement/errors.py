@@ -50,7 +50,7 @@ from tracejury.app.views.agreement.slices import error_slices_card
 from tracejury.judging.agreement import errors
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.findings import WITHOUT
-from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports.filters import Filters
 

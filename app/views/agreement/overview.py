@@ -41,8 +41,8 @@ from tracejury.app.placeholders import watch, with_placeholder
 from tracejury.app.views.agreement.cards import COVERED, card, ceiling_line, counts_of, plot, why_no_errors
 from tracejury.app.views.agreement.drilldowns import drill_into_ceiling, drill_into_errors, drill_into_estimate
 from tracejury.judging.agreement import ranking
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.metric import Best
-from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.reports.estimates import SUITES
 from tracejury.judging.reports.filters import Filters
 

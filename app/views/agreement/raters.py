@@ -42,8 +42,8 @@ from tracejury.app.views.agreement.drilldowns import (
 from tracejury.app.views.agreement.slices import people_slices_card
 from tracejury.judging.agreement import errors, majority
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
+from tracejury.judging.agreement.inputs import InputName, Inputs
 from tracejury.judging.agreement.matchers import ALL, decided_by_both
-from tracejury.judging.agreement.tables import InputName, Inputs
 from tracejury.judging.reports.filters import Filters
 
 CEILING_FIGURES = {"pair_alpha" if name == "alpha" else name: title for name, title in RATER_FIGURES.items()}

@@ -29,7 +29,7 @@ from tracejury.app.views.agreement.cards import SPLIT_MAY, card, counts_of, plot
 from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_scores, open_trace
 from tracejury.app.views.agreement.slices import score_slices_card
 from tracejury.judging.agreement.figure import TOO_FEW
-from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.reports.estimates import each_once
 from tracejury.judging.reports.filters import Filters
 

@@ -17,7 +17,7 @@ from tracejury.app.session import link_params
 from tracejury.app.views.agreement.cards import card, plot
 from tracejury.app.views.agreement.drilldowns import listed
 from tracejury.judging.agreement.figure import TOO_FEW
-from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.workload import COUNTS
 

@@ -21,7 +21,7 @@ from tracejury.app.views.agreement.cards import plot
 from tracejury.app.views.agreement.drilldowns import listed
 from tracejury.app.views.agreement.slices import versus_slices_card
 from tracejury.judging.agreement.compare import holm
-from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.reports.estimates import SUITES
 from tracejury.judging.reports.filters import Filters
 

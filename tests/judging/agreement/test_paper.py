@@ -13,8 +13,9 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 
+from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.rounding import half_up, percent
-from tracejury.judging.agreement.tables import TABLES, Inputs, printed, tables_from_frames
+from tracejury.judging.agreement.tables import TABLES, printed, tables_from_frames
 
 COUNTS = json.loads((Path(__file__).parent / "paper_counts.json").read_text(encoding="utf-8"))
 TABLE = {table.name: table for table in TABLES}

@@ -8,7 +8,8 @@ import pytest
 from tests.judging.agreement.test_tables import small_inputs
 
 from tracejury.judging.agreement import reasons
-from tracejury.judging.agreement.tables import TABLES, Inputs, tables_from_frames
+from tracejury.judging.agreement.inputs import Inputs
+from tracejury.judging.agreement.tables import TABLES, tables_from_frames
 
 LISTED = ("trail_correlations", "annotator_test", "compared_errors", "compared_scores")
 """One reason a row, of all that is empty in it."""
