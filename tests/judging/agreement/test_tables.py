@@ -12,8 +12,9 @@ from tracejury.judging.agreement import raters, scores
 from tracejury.judging.agreement.findings import VERDICTS
 from tracejury.judging.agreement.inputs import COLUMNS, Inputs
 from tracejury.judging.agreement.juries import JURY_VOTES
+from tracejury.judging.agreement.metric import Metric
 from tracejury.judging.agreement.metrics import METRICS
-from tracejury.judging.agreement.tables import TABLES, Metric, Table, printed, tables_from_frames
+from tracejury.judging.agreement.tables import TABLES, Table, printed, tables_from_frames
 from tracejury.judging.reports.export import csv_text
 
 TABLE = {table.name: table for table in TABLES}
