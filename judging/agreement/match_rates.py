@@ -119,11 +119,11 @@ def _summed(by_trace: Mapping[str, Mapping[str, int]]) -> Calibration:
 def _effective(by_trace: Mapping[str, Mapping[str, int]]) -> Calibration:
     """The counts, divided by what clustering by trace costs (`intervals.effective_units`)."""
     counts = np.array([[one[name] for name in ("tp", "fn", "fp", "tn")] for one in by_trace.values()], dtype=np.float64)
-    parts: list[int] = []
+    parts: list[float] = []
     for hits, misses in (counts.reshape(-1, 4)[:, [0, 1]].T, counts.reshape(-1, 4)[:, [2, 3]].T):
-        size, units = (hits + misses).sum(), effective_units(hits, hits + misses)
-        kept = round(float(units)) if np.isfinite(units) else round(float(size))
-        caught = round(float(kept * divide(hits.sum(), size))) if size else 0
+        size, units = float((hits + misses).sum()), float(effective_units(hits, hits + misses))
+        kept = units if np.isfinite(units) else size
+        caught = kept * float(hits.sum()) / size if size else 0.0
         parts += [caught, kept - caught]
     return Calibration(tp=parts[0], fn=parts[1], fp=parts[2], tn=parts[3])
 
@@ -160,7 +160,7 @@ _RULE_FIGURES: Final = {
     for name in _PAIR_RATES
     for end in ("", "_low", "_high", "_n")
 }
-RULE_RATES: Final = {"rule": "object", **_RULE_FIGURES, **dict.fromkeys(("tp", "fn", "fp", "tn"), "int64")}
+RULE_RATES: Final = {"rule": "object", **_RULE_FIGURES, **dict.fromkeys(("tp", "fn", "fp", "tn"), "float64")}
 """Columns and types of what a rule reached on a workspace's own pairs; tp to tn are effective counts of errors."""
 
 
@@ -181,7 +181,7 @@ def measured_of(rule_rates: pd.DataFrame) -> Measured:
     if rule_rates.empty:
         return MEASURED
     row = rule_rates.iloc[0]
-    counts = Calibration(**{name: int(row[name]) for name in ("tp", "fn", "fp", "tn")})
+    counts = Calibration(**{name: float(row[name]) for name in ("tp", "fn", "fp", "tn")})
     has_enough = min(counts.tp + counts.fn, counts.fp + counts.tn) >= LEAST_ERRORS
     pairs = {name: _figure_of(row, f"rule_{name}") for name in _PAIR_RATES}
     return Measured(

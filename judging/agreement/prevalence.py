@@ -30,12 +30,12 @@ KEYS: Final = {"judge_model": "object", "dimension": "object"}
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """A judge on units that people labelled: confusion counts of `has the error`."""
+    """A judge on units that people labelled: confusion counts of `has the error`; effective ones may be fractions."""
 
-    tp: int
-    fp: int
-    fn: int
-    tn: int
+    tp: float
+    fp: float
+    fn: float
+    tn: float
 
     @property
     def reason(self) -> Reason | None:
@@ -317,5 +317,5 @@ def _powered_cells(
     return {"ppi": min(max(estimate.value, 0.0), 1.0), "ppi_low": low, "ppi_high": high, "tuning": estimate.tuning}
 
 
-def _jeffreys(hits: int, misses: int, rng: np.random.Generator) -> Floats:
+def _jeffreys(hits: float, misses: float, rng: np.random.Generator) -> Floats:
     return rng.beta(hits + 0.5, misses + 0.5, size=POSTERIOR_DRAWS)
