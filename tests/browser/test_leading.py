@@ -120,6 +120,7 @@ def test_who_is_deactivated_at_work_is_told_so_and_loses_nothing(
     key = team_queue(space, 3, name="closing", k=5)
     page = person_page(profile, address, "ada", "/guideline?version=1")
     page.get_by_role("button", name="I have read version 1").click()
+    expect(page.get_by_text("You have acknowledged version 1.")).to_be_visible()
     page.goto(f"{address}/work?queue={key}")
     trace_id = ready(page)
     with write_transaction(space.engine) as connection:
