@@ -309,7 +309,7 @@ def queue_header(place: Assigned) -> dict[str, Json]:
         around = places.neighbours(connection, place)
         due_at = places.due_at(connection, place.queue_key)
         times = places.active_times(connection, place.queue_key, user().name)
-    left = counts.total - counts.done - (0 if place.outcome in queue.FINISHED else 1)
+    left = counts.total - counts.done - (0 if place.outcome in places.FINISHED else 1)
     return {
         "done": counts.done - counts.skipped,
         "total": counts.total,

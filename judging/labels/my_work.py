@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from tracejury.judging.labels.comments import Comment, mentioned, messages, not_read_by, put_comment
 from tracejury.judging.labels.label_store import touched
 from tracejury.judging.labels.sightings import sightings
-from tracejury.judging.queues.queue_store import FINISHED
+from tracejury.judging.queues.places import FINISHED
 from tracejury.judging.store import tables
 from tracejury.judging.store.audit import record
 from tracejury.judging.store.people import Role

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 from sqlalchemy import (
@@ -29,21 +29,15 @@ from sqlalchemy import (
 from tracejury.ingest.store import write_transaction
 from tracejury.judging.queues import queueing
 from tracejury.judging.queues.assignment import Assignments, all_assignments, assignments_of
-from tracejury.judging.queues.queue_store import (
-    FINISHED,
-    FIRST,
-    PRACTICE,
-    REPEAT,
-    SECOND,
-    SUBMITTED,
-    Hidden,
-    Outcome,
-    Status,
-    is_live,
-)
+from tracejury.judging.queues.queue_store import FIRST, PRACTICE, REPEAT, Hidden, is_live
 from tracejury.judging.store import tables
 from tracejury.judging.store.locks import QUEUES
 
+SUBMITTED = ("counted", "extra")
+FINISHED = (*SUBMITTED, "skipped")
+SECOND = 1_000_000
+Status = Literal["open", "submitted", "skipped"]
+Outcome = Literal["counted", "extra", "skipped", "expired"]
 _queue, _item, _lease, _review = tables.queue, tables.queue_item, tables.lease, tables.review
 
 

@@ -181,7 +181,7 @@ def share_out(connection: Connection, queue_key: int, names: Sequence[str], *, b
         raise QueueError("nobody was chosen")
     items = [item for item in _items(connection, queue_key) if item.retired_at is None and not item.is_practice]
     assigned = assignments_of(connection, queue_key)
-    met = _people_at(connection, items, (None, *queue.FINISHED))
+    met = _people_at(connection, items, (None, *place_store.FINISHED))
     aside = _people_at(connection, items, ("extra", "skipped"))  # they hold no place, and get the item no more
     for name in names:
         practised = place_store.practised(connection, name) if row.blind else set()
@@ -222,8 +222,8 @@ def reassign(
     items = [item for item in _items(connection, queue_key) if item.retired_at is None and not item.is_practice]
     assigned = assignments_of(connection, queue_key)
     at_work = _people_at(connection, items, (None,))
-    met = _people_at(connection, items, (None, *queue.FINISHED))
-    done = _people_at(connection, items, queue.FINISHED)
+    met = _people_at(connection, items, (None, *place_store.FINISHED))
+    done = _people_at(connection, items, place_store.FINISHED)
     places = [
         item
         for item in items

@@ -34,11 +34,6 @@ from tracejury.judging.store.audit import record
 FIRST, REPEAT, PRACTICE = 0, 1, 2
 """The occasions of a person's work on a trace: in earnest, the hidden repeat, practice."""
 
-SUBMITTED = ("counted", "extra")
-FINISHED = (*SUBMITTED, "skipped")
-SECOND = 1_000_000
-Status = Literal["open", "submitted", "skipped"]
-Outcome = Literal["counted", "extra", "skipped", "expired"]
 Hidden = Literal["agent", "model"]
 Sampling = Literal["all", "random", "stratified", "disputed", "predicted", "coverage", "hand"]
 _queue, _item, _lease, _review = tables.queue, tables.queue_item, tables.lease, tables.review
