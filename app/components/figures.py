@@ -45,13 +45,20 @@ def interval_text(low: float | None, high: float | None, *, digits: int = 3) -> 
     return f"[{half_up(low, digits)}, {half_up(high, digits)}]" if _is_known(low) and _is_known(high) else ""
 
 
-def cell_text(row: Mapping[str, Any], *, digits: int = 3, without: str = "") -> str:
+def cell_text(row: Mapping[Any, Any], *, digits: int = 3, without: str = "") -> str:
     """A figure of a long table as one cell: value, interval, n; or `n/a: reason`."""
     n = int(row["n"])
     if not _is_known(row["value"]):
         reason = row.get("reason")
         return f"n/a: {reason if isinstance(reason, str) and reason else 'undefined'}"
     return f"{figure_text(row['value'], row.get('low'), row.get('high'), digits=digits, without=without)}  n {n:,}"
+
+
+def wide_cell_text(row: Mapping[Any, Any], name: str, *, reason: str, digits: int = 3) -> str:
+    """`cell_text` of one figure of a wide table: its bounds and n stand in `<name>_low`, `<name>_high`, `<name>_n`."""
+    n = 0 if pd.isna(row[f"{name}_n"]) else row[f"{name}_n"]
+    own = {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], "n": n}
+    return cell_text({**own, "reason": reason}, digits=digits)
 
 
 _BLANK = str.maketrans("0123456789,", "\u2007" * 10 + "\u2008")

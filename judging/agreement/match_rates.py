@@ -118,14 +118,15 @@ def _summed(by_trace: Mapping[str, Mapping[str, int]]) -> Calibration:
 
 def _effective(by_trace: Mapping[str, Mapping[str, int]]) -> Calibration:
     """The counts, divided by what clustering by trace costs (`intervals.effective_units`)."""
-    counts = np.array([[one[name] for name in ("tp", "fn", "fp", "tn")] for one in by_trace.values()], dtype=np.float64)
+    names = ("tp", "fn", "fp", "tn")
+    counts = np.array([[one[name] for name in names] for one in by_trace.values()], dtype=np.float64).reshape(-1, 4)
     parts: list[float] = []
-    for hits, misses in (counts.reshape(-1, 4)[:, [0, 1]].T, counts.reshape(-1, 4)[:, [2, 3]].T):
+    for hits, misses in (counts[:, :2].T, counts[:, 2:].T):
         size, units = float((hits + misses).sum()), float(effective_units(hits, hits + misses))
         kept = units if np.isfinite(units) else size
         caught = kept * float(hits.sum()) / size if size else 0.0
         parts += [caught, kept - caught]
-    return Calibration(tp=parts[0], fn=parts[1], fp=parts[2], tn=parts[3])
+    return Calibration(**dict(zip(names, parts, strict=True)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,10 +167,17 @@ RULE_RATES: Final = {"rule": "object", **_RULE_FIGURES, **dict.fromkeys(("tp", "
 
 def rule_row(rule: str, rates: RuleRates) -> dict[str, Any]:
     """Return what a rule reached as a row of `RULE_RATES`."""
-    figures = {"precision": rates.precision, "recall": rates.recall_one_to_one}
+    return {"rule": rule, **_rule_figures(rates.precision, rates.recall_one_to_one), **asdict(rates.effective)}
+
+
+def _rule_figures(precision: Figure | None, recall: Figure | None) -> dict[str, Any]:
+    """The columns `_RULE_FIGURES`."""
     ends = {"": "value", "_low": "low", "_high": "high", "_n": "n"}
-    told = {f"rule_{name}{end}": getattr(one, field) for name, one in figures.items() for end, field in ends.items()}
-    return {"rule": rule, **told, **asdict(rates.effective)}
+    return {
+        f"rule_{name}{end}": None if one is None else getattr(one, field)
+        for name, one in zip(_PAIR_RATES, (precision, recall), strict=True)
+        for end, field in ends.items()
+    }
 
 
 def measured_of(rule_rates: pd.DataFrame) -> Measured:
@@ -234,18 +242,10 @@ def match_sensitivity(
     rows = error_rates[error_rates["kind"] == "caught"].to_dict("records")
     table = pd.DataFrame([_sensitivity_row(row, confirmed, measured.calibration, draws, seed) for row in rows])
     columns = sensitivity_columns()
-    table = table.assign(**_rule_columns(measured)).reindex(columns=list(columns)).astype(columns)
+    figures = _rule_figures(measured.precision, measured.recall)
+    table = table.assign(measured_on=measured.measured_on, corrected_by=measured.corrected_by, **figures)
+    table = table.reindex(columns=list(columns)).astype(columns)
     return table.assign(reason=table["reason"].where(table["reason"].notna(), None))
-
-
-def _rule_columns(measured: Measured) -> dict[str, Any]:
-    figures = {"precision": measured.precision, "recall": measured.recall}
-    ends = {"": "value", "_low": "low", "_high": "high", "_n": "n"}
-    told = {
-        f"rule_{name}{end}": None if one is None else getattr(one, field)
-        for name, one in figures.items() for end, field in ends.items()
-    }  # fmt: skip
-    return {"measured_on": measured.measured_on, "corrected_by": measured.corrected_by, **told}
 
 
 CONFIRMED: Final = "some matches were confirmed by people: how many mistakes of the rule are left is not known"

@@ -56,6 +56,12 @@ def told(reasons: Mapping[str, str]) -> str | None:
     return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in named.items()) or None
 
 
+def reason_of(reason: object, name: str) -> str | None:
+    """Return what a reason that `told` wrote says of one figure; None where it says nothing of it."""
+    parts = (part.partition(": ") for part in str(reason).split("; "))
+    return next((why for names, _, why in parts if name in names.split(", ")), None)
+
+
 def of_long(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
     """A table of one figure a row (value, low, high; perhaps ceiling), its `reason` completed by what else is empty."""
     empty = table.isna()

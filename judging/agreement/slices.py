@@ -223,6 +223,7 @@ def compared_slices(
     traces or more), the same in each row of a by, dimension and kind; `p_holm` over the dimensions and kinds of a by.
     `reason`: why a cell is empty.
     """
+    left, right = errors.checked_pairs(left), errors.checked_pairs(right)
     known, both = checked_slices(slices), compare.paired_errors(left, right)
     parts = [
         _compared_by(placed, left, right, draws, seed).assign(by=by)
@@ -248,7 +249,7 @@ def _compared_by(placed: pd.DataFrame, left: pd.DataFrame, right: pd.DataFrame, 
     parts = []
     for name in slice_order(list(placed["slice"])):
         own = placed.loc[placed["slice"] == name, ["dimension", "trace_id", "error_id"]]
-        sides = (errors.checked_pairs(side).merge(own, on=list(own.columns)) for side in (left, right))
+        sides = (side.merge(own, on=list(own.columns)) for side in (left, right))
         table = compare.compare_errors(*sides, draws=draws)
         parts.append(table[(table["impact"] == "all") & (table["metric"] == "recall")].assign(slice=name))
     rows = pd.concat(parts, ignore_index=True).drop(columns=["n", "p", "p_holm"])

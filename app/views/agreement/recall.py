@@ -10,13 +10,14 @@ import streamlit as st
 
 from tracejury.app.components import charts
 from tracejury.app.components.data_table import data_table
-from tracejury.app.components.figures import aligned, cell_text, figure_text, plain, with_labels
+from tracejury.app.components.figures import aligned, cell_text, figure_text, plain, wide_cell_text, with_labels
 from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
 from tracejury.app.views.agreement.cards import card, few_names, plot, why_no_errors
 from tracejury.judging.agreement.costs import NOT_RECORDED, VALUES
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.match_rates import why_no_recall, why_undefined
+from tracejury.judging.agreement.reasons import reason_of
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.reports.filters import Filters
 
@@ -128,28 +129,15 @@ def cost_cells(table: pd.DataFrame) -> pd.DataFrame:
     rows = table.to_dict("records")
     metric = str(table["metric"].iloc[0])
     front = {True: "on the front", False: "beaten in both", None: "n/a"}
-    spent = {
-        words: aligned([_spent_text(row, name) for row in rows]) for name, words in SPENT_WORDS.items()
-    }  # fmt: skip
-    values = aligned([cell_text({**_named(row), "reason": _why(row, "value")}) for row in rows])
+    spent = {words: aligned([_spent_text(row, name) for row in rows]) for name, words in SPENT_WORDS.items()}
+    values = aligned([cell_text({**row, "reason": reason_of(row["reason"], "value")}) for row in rows])
     return pd.DataFrame(
         {"judge model": table["label"], metric: values, **spent, "front": [front[row["on_front"]] for row in rows]}
     )
 
 
 def _spent_text(row: Mapping[Any, Any], name: str) -> str:
-    ends = {"value": "", "low": "_low", "high": "_high", "n": "_n"}
-    own = {end: row[f"{name}{tail}"] for end, tail in ends.items()}
-    return cell_text({**own, "reason": NOT_RECORDED[name]}, digits=4 if name == "cost_usd" else 0)
-
-
-def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in ("value", "low", "high", "n")}
-
-
-def _why(row: Mapping[Any, Any], name: str) -> str:
-    parts = [part.partition(": ") for part in str(row["reason"]).split("; ")]
-    return next((why for names, _, why in parts if name in names.split(", ")), "")
+    return wide_cell_text(row, name, reason=NOT_RECORDED[name], digits=4 if name == "cost_usd" else 0)
 
 
 @card(
@@ -191,14 +179,9 @@ def _sensitivity_text(row: Mapping[Any, Any], name: str) -> str:
 def rule_words(row: Mapping[Any, Any]) -> str:
     """What the matching rule reached, on whose pairs, and whose errors correct."""
     rates = [
-        f"{name} {_rule_text(row, f'rule_{name}')}" for name in ("precision", "recall")
-    ]  # fmt: skip
+        f"{name} {wide_cell_text(row, f'rule_{name}', reason='no labelled pair')}" for name in ("precision", "recall")
+    ]
     whose = {"own pairs": "pairs labelled in this workspace", "shipped pairs": "the pairs that the rule ships with"}
     by = "" if row["measured_on"] == row["corrected_by"] else f"; corrected by {whose[row['corrected_by']]}"
     told = f"The rule on {whose[row['measured_on']]}: {', '.join(rates)}{by}."
     return f"{told} Measure it on these traces: tracejury match sample, then match score."
-
-
-def _rule_text(row: Mapping[Any, Any], name: str) -> str:
-    own = {end: row[f"{name}{tail}"] for end, tail in {"value": "", "low": "_low", "high": "_high"}.items()}
-    return cell_text({**own, "n": 0 if pd.isna(row[f"{name}_n"]) else row[f"{name}_n"], "reason": "no labelled pair"})

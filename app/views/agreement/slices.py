@@ -26,6 +26,7 @@ from tracejury.app.views.agreement.cards import card
 from tracejury.app.views.agreement.drilldowns import drill_into_repeats, listed
 from tracejury.judging.agreement.frames import KINDS
 from tracejury.judging.agreement.interaction import LEAST_TRACES
+from tracejury.judging.agreement.reasons import reason_of
 from tracejury.judging.agreement.slices import (
     AMONG_PEOPLE,
     CONSISTENCY_RATES,
@@ -246,9 +247,7 @@ def _p_text(row: Mapping[Any, Any], name: str) -> str:
     value = row[name]
     if isinstance(value, float) and not pd.isna(value):
         return f"{value:.4f}"
-    test = name.removesuffix("_holm")
-    parts = [part.partition(": ") for part in str(row["reason"]).split("; ")]
-    return f"n/a: {next((why for names, _, why in parts if test in names.split(', ')), 'no units')}"
+    return f"n/a: {reason_of(row['reason'], name.removesuffix('_holm')) or 'no units'}"
 
 
 def _columns(shown: pd.DataFrame, names: list[str]) -> dict[str, ColumnConfig]:
