@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -55,10 +56,9 @@ def _get(space: Workspace, trace_id: str, token: object, is_asked: bool) -> dict
     account = still_may(space, grant.user, "annotator")
     role, most = _roles(account, is_asked)
     with read_transaction(space.engine) as connection:
-        readable, every = (
-            comments_on(connection, trace_id, reader=grant.user, role=one, occasion=grant.occasion)
-            for one in (role, most)
-        )
+        read = partial(comments_on, connection, trace_id, reader=grant.user, occasion=grant.occasion)
+        readable = read(role=role)
+        every = readable if most == role else read(role=most)
         named = _people(connection, grant.user, account)
     if any(one.author != grant.user and not one.while_blind for one in readable):
         note_seen(space.engine, annotator=grant.user, trace_ids=[trace_id], what=SEEN_AS)
