@@ -255,7 +255,7 @@ def report_zip(
             frame = open_rows(dataset.frame(filters), blind)
             add(archive, f"data/{dataset.name}.csv", csv_bytes(frame), len(frame))
         if long is not None:
-            add(archive, "tables/every_figure_long.csv", csv_bytes(long), len(long))
+            add(archive, "tables/every_metric_long.csv", csv_bytes(long), len(long))
         archive.writestr("manifest.json", orjson.dumps({**made_from, "files": files}, option=orjson.OPT_INDENT_2))
     return held.getvalue()
 

@@ -9,7 +9,7 @@ from typing import ParamSpec
 import streamlit as st
 
 from tracejury.app import estimates
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 from tracejury.app.estimates import (
     FailedEstimateError,
     NoEstimateError,

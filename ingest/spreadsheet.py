@@ -31,13 +31,13 @@ def safe_texts(column: pd.Series) -> pd.Series:
     )
 
 
-def csv_text(frame: pd.DataFrame, *, figures: Iterable[str] = ()) -> str:
+def csv_text(frame: pd.DataFrame, *, numbers: Iterable[str] = ()) -> str:
     """A frame as CSV, lines ending in a line feed, text guarded by `safe_cell`.
 
-    Columns of `figures` hold numbers, perhaps as text already: a minus sign begins no formula there.
+    Columns of `numbers` hold numbers, perhaps as text already: a minus sign begins no formula there.
     """
     safe = frame.copy()
-    for name in safe.columns.difference(list(figures), sort=False):
+    for name in safe.columns.difference(list(numbers), sort=False):
         if not _is_plain(safe[name]):
             safe[name] = safe_texts(safe[name])
     out = _Lines(newline="")

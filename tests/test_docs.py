@@ -170,8 +170,8 @@ def test_links_between_documents_lead_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_every_figure_has_a_definition_of_its_own() -> None:
-    """One that a researcher can cite: not shared with another figure, not cut off, more than the figure's name."""
+def test_every_estimate_has_a_definition_of_its_own() -> None:
+    """One that a researcher can cite: not shared with another estimate, not cut off, more than the estimate's name."""
     rows = [row.strip("| ").split(" | ") for row in metrics().splitlines()[2:]]
     assert len({words for _, _, words in rows}) == len(rows) == len(METRICS)
     assert [name for name, title, words in rows if len(words) <= len(title) or "..." in words or "`" in words] == []

@@ -250,7 +250,7 @@ def _dry_run(cells: Sequence[Any], *, as_json: bool) -> int:
 def _report(done: Sequence[Any], settings: RunSettings, *, left: int, as_json: bool) -> None:
     from tracejury.ingest.gsr import gsr
 
-    figures, judged = gsr(one.run for one in done), gsr(one.run.judged for one in done)
+    estimates, judged = gsr(one.run for one in done), gsr(one.run.judged for one in done)
     if as_json:
         rows = [
             {
@@ -268,19 +268,19 @@ def _report(done: Sequence[Any], settings: RunSettings, *, left: int, as_json: b
             }
             for one in done
         ]
-        rates = {"gsr": figures.micro.rate, "judged_rate": judged.micro.rate}
+        rates = {"gsr": estimates.micro.rate, "judged_rate": judged.micro.rate}
         print_json({"settings": settings.hash, "runs": rows, "left": left, **rates})
         return
-    for name, (mine, of_judged) in _rates(figures, judged).items():
+    for name, (mine, of_judged) in _rates(estimates, judged).items():
         click.echo(f"{name}: {_share(mine)} as ARE counts it, {_share(of_judged)} of judged runs")
     if left:
         click.echo(f"{counted(left, 'run')} not made")
 
 
-def _rates(figures: Any, judged: Any) -> dict[str, tuple[Any, Any]]:
+def _rates(estimates: Any, judged: Any) -> dict[str, tuple[Any, Any]]:
     return {
-        **{name: (rate, judged.by_capability[name]) for name, rate in figures.by_capability.items()},
-        "all": (figures.micro, judged.micro),
+        **{name: (rate, judged.by_capability[name]) for name, rate in estimates.by_capability.items()},
+        "all": (estimates.micro, judged.micro),
     }
 
 

@@ -10,7 +10,7 @@ import click
 
 from tracejury.app.commands.output import counted, name_rejected, opened, print_json, say
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.agreement.figure import Figure
+from tracejury.judging.agreement.estimate import Estimate
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.matching.labelled_pairs import draw_pairs, population, score_pairs, write_pairs
 from tracejury.judging.matching.own_rates import keep_rates
@@ -58,14 +58,14 @@ def score(home: Path | None, file: Path, *, as_json: bool) -> int:
     if result.labelled:
         with write_transaction(engine) as connection:
             keep_rates(connection, rates)
-    figures = {name: getattr(rates, name) for name in MEASURES}
+    estimates = {name: getattr(rates, name) for name in MEASURES}
     if as_json:
         document = {
             "rule": RULE,
             "labelled": result.labelled,
             "unlabelled": result.unlabelled,
             "unclear": rates.unclear,
-            **{name: asdict(figure) for name, figure in figures.items()},
+            **{name: asdict(estimate) for name, estimate in estimates.items()},
             "errors": asdict(rates.of_errors),
             "rejected": [asdict(one) for one in result.rejected],
         }
@@ -73,15 +73,15 @@ def score(home: Path | None, file: Path, *, as_json: bool) -> int:
     else:
         waiting = f"{result.unlabelled:,} without a label, {rates.unclear:,} unclear"
         click.echo(f"{RULE} on {counted(result.labelled, 'labelled pair')} ({waiting})")
-        for name, figure in figures.items():
-            click.echo(f"{name.replace('_', ' ')}: {_in_words(figure)}: {MEASURES[name]}")
+        for name, estimate in estimates.items():
+            click.echo(f"{name.replace('_', ' ')}: {_in_words(estimate)}: {MEASURES[name]}")
         if result.labelled:
             say("kept: the table match_sensitivity takes these rates from now on")
     return 1 if result.rejected or not result.labelled else 0
 
 
-def _in_words(figure: Figure) -> str:
-    if figure.value is None:
-        return f"n/a ({figure.reason})"
-    bounds = "no interval" if figure.low is None else f"{half_up(figure.low, 3)} to {half_up(figure.high, 3)}"
-    return f"{half_up(figure.value, 3)} ({bounds}, n = {figure.n})"
+def _in_words(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return f"n/a ({estimate.reason})"
+    bounds = "no interval" if estimate.low is None else f"{half_up(estimate.low, 3)} to {half_up(estimate.high, 3)}"
+    return f"{half_up(estimate.value, 3)} ({bounds}, n = {estimate.n})"

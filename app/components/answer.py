@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracejury.ingest.words import counted
 from tracejury.judging.agreement import ceiling
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.rounding import half_up
 
 MOST = 4  # judge models that are all named

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from tracejury.app.components.figures import definition
+from tracejury.app.components.estimate_text import definition
 from tracejury.app.components.glossary import TERMS, meaning, meanings
 from tracejury.judging.records import DIMENSIONS
 
@@ -31,7 +31,7 @@ ABOUT = {
     "lacks": "Field that is missing, so that no estimate includes the error",
     "likeness": "Similarity of the descriptions (cosine), 0 to 1",
 }
-"""What a column holds whose word does not say it; of figures their `definition` does."""
+"""What a column holds whose word does not say it; of estimates their `definition` does."""
 OF_FLAGS = {
     "relevant": "The error has the judge's dimension, so the judge should catch it",
     "caught": TERMS["caught"],
@@ -53,8 +53,8 @@ def data_table(
 ) -> int | None:
     """Show `frame`, about `most` rows high; with `is_chosen` one row can be chosen, and its position is returned.
 
-    Without a `width` a table of figures and short words is as wide as they are: stretched, its numbers would stand far
-    from their names.
+    Without a `width` a table of estimates and short words is as wide as they are: stretched, its numbers would stand
+    far from their names.
     """
     shown, settings = _as_text(frame), _settings(frame, digits, columns, most) | {"key": key}
     settings["width"] = width or settings["width"]

@@ -11,7 +11,7 @@ import streamlit as st
 
 from tracejury.app import listings
 from tracejury.app.components.data_table import data_table, row_of, words
-from tracejury.app.components.figures import counted
+from tracejury.app.components.estimate_text import counted
 
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
 IDS = ("trace_id", "error_id", "label_id", "finding_id", "span_id")

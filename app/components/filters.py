@@ -8,7 +8,7 @@ from typing import Literal
 
 import streamlit as st
 
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 from tracejury.app.session import FILTERS
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.majority import MAJORITY

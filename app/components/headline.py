@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from tracejury.app.components.figures import figure_text, interval_text, plain
+from tracejury.app.components.estimate_text import estimate_text, interval_text, plain
 from tracejury.app.components.judges import split_labels
 from tracejury.judging.agreement import ceiling
 
@@ -15,7 +15,7 @@ MOST = 8  # tiles: two rows at a width of 1280
 
 
 def headline(rows: pd.DataFrame, *, title: str, about: str) -> None:
-    """A tile a row of label, value, low, high, n, reason and (where known) ceiling; `about` defines the figure."""
+    """A tile a row of label, value, low, high, n, reason and (where known) ceiling; `about` defines the estimate."""
     known = rows[rows["n"] > 0]
     if known.empty:
         return
@@ -25,17 +25,17 @@ def headline(rows: pd.DataFrame, *, title: str, about: str) -> None:
         for row in known.head(MOST).to_dict("records"):
             is_defined = pd.notna(row["value"])
             st.metric(
-                plain(str(row["label"])), figure_text(row["value"]) if is_defined else "n/a", delta=beside(row),
+                plain(str(row["label"])), estimate_text(row["value"]) if is_defined else "n/a", delta=beside(row),
                 delta_color="off", delta_arrow="off", border=True, width="content",
             )  # fmt: skip
 
 
 def beside(row: dict[Any, Any]) -> str:
-    """The interval, n and the human ceiling; the reason of an undefined figure."""
+    """The interval, n and the human ceiling; the reason of an undefined estimate."""
     if pd.isna(row["value"]):
         return str(row.get("reason") or "undefined")
     reached = row.get("ceiling")
-    people = [] if reached is None or pd.isna(reached) else [f"people {figure_text(reached)}"]
+    people = [] if reached is None or pd.isna(reached) else [f"people {estimate_text(reached)}"]
     return " · ".join(part for part in (interval_text(row["low"], row["high"]), f"n {row['n']:,}", *people) if part)
 
 

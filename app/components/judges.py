@@ -1,4 +1,4 @@
-"""The figures of judges as the pages and the snapshot show them: by name, in long form, beside the human ceiling."""
+"""The metrics of judges as the pages and the snapshot show them: by name, in long form, beside the human ceiling."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from tracejury.app.components.figures import metric_of, title_of, with_labels
+from tracejury.app.components.estimate_text import metric_of, title_of, with_labels
 from tracejury.judging.agreement import ceiling, errors, reasons, scores
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.metric import Metric
@@ -17,8 +17,8 @@ ERROR_METRICS = errors.RATES
 SCORE_METRICS = tuple(metric.name for metric in scores.SCORE_METRICS)
 
 
-class Figure(NamedTuple):
-    """One figure that the forest plot can show: its name in the address, its title, and whether of errors or scores."""
+class JudgeMetric(NamedTuple):
+    """A metric that the forest plot can show: its name in the address, its title, and whether of errors or scores."""
 
     name: str
     title: str
@@ -30,41 +30,41 @@ class Figure(NamedTuple):
         return metric_of(self.name.partition(".")[2])
 
 
-FIGURES = (
+JUDGE_METRICS = (
     *(
-        Figure(f"{kind}.{rate}", f"{title_of(rate)}, {kind}", kind)
+        JudgeMetric(f"{kind}.{rate}", f"{title_of(rate)}, {kind}", kind)
         for kind in ("caught", "localized")
         for rate in ERROR_METRICS
     ),
-    *(Figure(f"scores.{metric}", title_of(metric), "scores") for metric in SCORE_METRICS),
-    Figure("runs.alpha_interval", "Krippendorff's alpha over repeats, interval", "runs"),
+    *(JudgeMetric(f"scores.{metric}", title_of(metric), "scores") for metric in SCORE_METRICS),
+    JudgeMetric("runs.alpha_interval", "Krippendorff's alpha over repeats, interval", "runs"),
 )
 
 
-def has_rows(inputs: Inputs, figure: Figure) -> bool:
-    """Whether there is a judge that this figure can be shown of."""
-    if figure.kind == "runs":
+def has_rows(inputs: Inputs, shown: JudgeMetric) -> bool:
+    """Whether there is a judge that this metric can be shown of."""
+    if shown.kind == "runs":
         return bool((inputs.consistency["runs"] > 1).any())
-    return not (inputs.score_estimates if figure.kind == "scores" else inputs.error_rates).empty
+    return not (inputs.score_estimates if shown.kind == "scores" else inputs.error_rates).empty
 
 
-def figure_rows(inputs: Inputs, figure: Figure, *, beside_people: bool = True) -> pd.DataFrame:
-    """The columns `PLAIN` of one figure, beside what people reach on the same dimension.
+def metric_rows(inputs: Inputs, shown: JudgeMetric, *, beside_people: bool = True) -> pd.DataFrame:
+    """The columns `PLAIN` of one metric, beside what people reach on the same dimension.
 
     Rates of errors come without the people where `beside_people` is false: theirs may not be computed yet.
     """
-    metric = figure.name.partition(".")[2]
-    if figure.kind == "runs":
+    metric = shown.name.partition(".")[2]
+    if shown.kind == "runs":
         table = with_labels(inputs.consistency)
         table = table[table["runs"] > 1]
         return table.rename(columns={metric: "value", "alpha_low": "low", "alpha_high": "high"})[PLAIN]
-    if figure.kind == "scores":
+    if shown.kind == "scores":
         rows = with_labels(inputs.scores_beside_people)
         of_metric = rows["metric"] == metric
     else:
         rates = inputs.error_estimates if beside_people else inputs.rate_estimates.assign(**_NO_CEILING)
         rows = with_labels(rates)
-        of_metric = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
+        of_metric = (rows["metric"] == metric) & (rows["kind"] == shown.kind) & (rows["impact"] == "all")
     rows = split_labels(rows[of_metric])
     return rows[[*PLAIN, *CEILING]] if rows["ceiling"].notna().any() else rows[PLAIN]
 
@@ -88,7 +88,7 @@ def beside_people(rows: pd.DataFrame, reached: pd.DataFrame | None) -> pd.DataFr
 def between_people(reached: pd.DataFrame, dimensions: Collection[str]) -> pd.DataFrame:
     """Precision and recall of people on each other's errors: judge (a dimension, or any), split, kind, precision, ...
 
-    Of these dimensions; any where a judge of none is among them. Of any there is one figure, which is both.
+    Of these dimensions; any where a judge of none is among them. Of any there is one estimate, which is both.
     """
     wanted = {one if one in DIMENSIONS else ceiling.ANY for one in dimensions}
     mine = reached[(reached["impact"] == "all") & (reached["n"] > 0) & reached["dimension"].isin(wanted)]
@@ -129,11 +129,11 @@ TABLE_COLUMNS = (
 )
 
 
-def every_figure(inputs: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
-    """Every figure of every judge, one row each: judge_model, dimension, split, metric, value, low, high, n, reason,
+def every_metric(inputs: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
+    """Every estimate of every judge, one row each: judge_model, dimension, split, metric, value, low, high, n, reason,
     ...
 
-    `beside_people` as in `figure_rows`: whether people's own rates of errors are among them.
+    `beside_people` as in `metric_rows`: whether people's own rates of errors are among them.
     """
     caught = inputs.rate_estimates
     caught = caught[caught["impact"] == "all"].drop(columns="impact")

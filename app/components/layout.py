@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 
 
 def heading(text: str, about: str = "", *, beside: Callable[[], None] | None = None) -> None:

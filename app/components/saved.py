@@ -7,7 +7,7 @@ from typing import Protocol
 
 import streamlit as st
 
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 
 
 class View(Protocol):

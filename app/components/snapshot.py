@@ -13,15 +13,15 @@ import orjson
 import pandas as pd
 
 from tracejury.app.components import charts
-from tracejury.app.components.figures import with_labels
-from tracejury.app.components.judges import FIGURES, figure_rows, has_rows
+from tracejury.app.components.estimate_text import with_labels
+from tracejury.app.components.judges import JUDGE_METRICS, has_rows, metric_rows
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement import scores
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.tables import Table
 from tracejury.judging.reports.typeset import typeset
 
-SHOWN_FIGURES = ("caught.recall", "localized.recall", "scores.off_by_one", "scores.quadratic_kappa", "scores.ac2")
+SNAPSHOT_METRICS = ("caught.recall", "localized.recall", "scores.off_by_one", "scores.quadratic_kappa", "scores.ac2")
 MOST_ROWS = 500  # of one table; the files hold all
 _STYLE = """
 :root { color-scheme: light dark; --ink: #24262d; --quiet: #5b606b; --page: #ffffff; --raised: #f5f6f8;
@@ -52,11 +52,11 @@ def snapshot(
 ) -> bytes:
     """The charts of `inputs`, then every table that has rows, then the manifest."""
     parts = [f"<h1>Agreement</h1><p>{escape(about)}</p>"]
-    for place, (title, figure) in enumerate(_figures(inputs)):
+    for place, (title, chart) in enumerate(_charts(inputs)):
         parts.append(f"<h2>{escape(title)}</h2>")
-        _without_ground(figure)
+        _without_ground(chart)
         parts.append(
-            figure.to_html(
+            chart.to_html(
                 full_html=False, include_plotlyjs=place == 0, config={"displaylogo": False, "responsive": True}
             )
         )
@@ -70,17 +70,17 @@ def snapshot(
     return page.encode("utf-8", "backslashreplace")
 
 
-def _without_ground(figure: Any) -> None:
+def _without_ground(chart: Any) -> None:
     """The page is the ground of its charts: one drawing for light and dark."""
     clear = "rgba(0,0,0,0)"
-    figure.update_layout(template="plotly_white", paper_bgcolor=clear, plot_bgcolor=clear)
+    chart.update_layout(template="plotly_white", paper_bgcolor=clear, plot_bgcolor=clear)
 
 
-def _figures(inputs: Inputs) -> list[tuple[str, Any]]:
+def _charts(inputs: Inputs) -> list[tuple[str, Any]]:
     made = [
-        (figure.title, charts.forest(figure_rows(inputs, figure), title=figure.title, metric=figure.metric))
-        for figure in FIGURES
-        if figure.name in SHOWN_FIGURES and has_rows(inputs, figure)
+        (shown.title, charts.forest(metric_rows(inputs, shown), title=shown.title, metric=shown.metric))
+        for shown in JUDGE_METRICS
+        if shown.name in SNAPSHOT_METRICS and has_rows(inputs, shown)
     ]
     suite = inputs.suite.assign(label=inputs.suite["judge_model"])
     if int(suite["n"].sum()):

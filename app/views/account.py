@@ -6,7 +6,7 @@ import streamlit as st
 
 from tracejury.app.api.scripts import MOST_DAYS, USES, USUAL_DAYS, mint_script
 from tracejury.app.components import layout
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 from tracejury.app.config import config
 from tracejury.app.session import sign_out_now, user, workspace
 from tracejury.ingest.store import write_transaction

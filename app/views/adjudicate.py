@@ -19,7 +19,7 @@ from tracejury.app.components import layout
 from tracejury.app.components.charts import FINAL, rater_dots
 from tracejury.app.components.data_table import cell_table, data_table
 from tracejury.app.components.drilldown import WORK, chosen_point, listing, open_in_compare, open_in_work
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.components.glossary import meaning, meanings
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint

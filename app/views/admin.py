@@ -17,7 +17,7 @@ from tracejury.app.api.invitation import PATH
 from tracejury.app.components import layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import open_in_compare, open_in_explore
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 from tracejury.app.config import config
 from tracejury.app.session import deferred, link_params, must, said, say, user, workspace
 from tracejury.app.views.admin_forms import assignments, queues

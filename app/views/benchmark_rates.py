@@ -11,7 +11,7 @@ from tracejury.app import listings
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import chosen_point, listing, open_in_work
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
 from tracejury.app.session import link_params, workspace

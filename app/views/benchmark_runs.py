@@ -11,7 +11,7 @@ import streamlit as st
 from tracejury.app import listings
 from tracejury.app.components import layout
 from tracejury.app.components.data_table import data_table
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.session import workspace
 from tracejury.ingest.table import span_frame
 from tracejury.judging.gaia2.folders import RunState, request_stop, run_states

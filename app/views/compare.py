@@ -13,7 +13,7 @@ from tracejury.app.components import charts, layout
 from tracejury.app.components.comparison import comparison
 from tracejury.app.components.comparison.payload import pairs_payload
 from tracejury.app.components.drilldown import chosen_point
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.components.glossary import meanings
 from tracejury.app.painting import is_new, paint
 from tracejury.app.session import link_params, must, token, user, workspace

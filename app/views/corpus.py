@@ -10,7 +10,7 @@ import streamlit as st
 from tracejury.app import listings
 from tracejury.app.components import layout
 from tracejury.app.components.data_table import data_table
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.session import must, workspace
 from tracejury.ingest.corpus.layout import open_corpus
 from tracejury.ingest.corpus.reading import read_trace

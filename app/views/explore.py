@@ -14,14 +14,14 @@ from tracejury.app import listings, options
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import chosen_cell, chosen_row, data_table
 from tracejury.app.components.drilldown import chosen_point, listing, open_in_compare, open_in_work
-from tracejury.app.components.figures import FEW_NOTE, counted, greyed, interval_text, is_dark, plain
+from tracejury.app.components.estimate_text import FEW_NOTE, counted, greyed, interval_text, is_dark, plain
 from tracejury.app.components.glossary import meanings
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
 from tracejury.app.session import link_params, must, user, workspace
 from tracejury.app.views.admin_forms.queues import pick_by_hand
 from tracejury.ingest.store import read_transaction
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.intervals import wilson_bounds
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports import exploring

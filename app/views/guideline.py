@@ -9,7 +9,7 @@ import streamlit as st
 
 from tracejury.app.components import layout
 from tracejury.app.components.charts import calibration_bars
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 from tracejury.app.components.glossary import meaning, meanings
 from tracejury.app.components.markdown import without_images
 from tracejury.app.session import link_params, user, workspace

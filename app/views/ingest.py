@@ -11,7 +11,7 @@ from tracejury.app import listings
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import chosen_point, listing, open_in_explore, open_in_work
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.preflight import Preflight, inspect, storable
 from tracejury.app.session import link_params, must, user, workspace
 from tracejury.app.views.admin_forms.removal import remove_form
@@ -79,7 +79,7 @@ def looked_at(ids: tuple[str, ...], inputs: Mapping[str, bytes]) -> Preflight:
 def report(preflight: Preflight) -> None:
     states = preflight.traces["state"].value_counts()
     new = preflight.traces[preflight.traces["state"] == "new"]
-    with st.container(horizontal=True, key="preflight-figures"):
+    with st.container(horizontal=True, key="preflight-estimates"):
         st.metric("New traces", f"{preflight.new:,}", border=True, help="Traces that will be stored.")
         st.metric("Spans in new traces", f"{int(new['spans'].sum()):,}", border=True)
         st.metric(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from tracejury.app.components import layout
-from tracejury.app.components.figures import counted
+from tracejury.app.components.estimate_text import counted
 from tracejury.app.estimates import estimate
 from tracejury.app.session import said, say, workspace
 from tracejury.judging.agreement.prevalence import sampling_note

@@ -14,7 +14,7 @@ from tracejury.app.api.documents import DOCUMENTS
 from tracejury.app.components import layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import open_in_work
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.config import config
 from tracejury.app.grants import Grant
 from tracejury.app.session import link_params, said, say, user, workspace

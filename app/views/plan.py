@@ -10,7 +10,7 @@ import streamlit as st
 
 from tracejury.app import listings, options
 from tracejury.app.components import charts, layout
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.components.filters import choose_filters
 from tracejury.app.session import must, workspace
 from tracejury.ingest.store import read_transaction
@@ -60,11 +60,11 @@ def pilot_card(filters: Filters) -> WorkspacePilot | None:
         except ValueError as error:
             st.warning(plain(str(error)))
             return None
-        pilot_figures(measured)
+        pilot_tiles(measured)
         return measured
 
 
-def pilot_figures(measured: WorkspacePilot) -> None:
+def pilot_tiles(measured: WorkspacePilot) -> None:
     pilot = measured.pilot
     on = f"{counted(pilot.traces, 'trace')} with {counted(pilot.errors, 'error')}, against {measured.reference}"
     if pilot.spread is None:

@@ -15,9 +15,9 @@ from tracejury.app.api.exports import PURPOSE
 from tracejury.app.components import layout
 from tracejury.app.components.data_table import chosen_row, data_table, row_of, words
 from tracejury.app.components.drilldown import open_in_compare, open_in_work
-from tracejury.app.components.figures import counted, definition, plain
+from tracejury.app.components.estimate_text import counted, definition, plain
 from tracejury.app.components.filters import choose_filters, shared_filters
-from tracejury.app.components.judges import every_figure
+from tracejury.app.components.judges import every_metric
 from tracejury.app.components.snapshot import snapshot
 from tracejury.app.estimates import NoEstimateError, Revisions, shown_revision
 from tracejury.app.painting import paint
@@ -66,7 +66,7 @@ def whole_report(filters: Filters) -> None:
         return datasets.report_zip(
             pinned,
             forms=("csv", "md", "tex"),
-            long=every_figure(estimates.inputs(pinned)),
+            long=every_metric(estimates.inputs(pinned)),
             blind=listings.blind_to_me(),
         )
 

@@ -14,7 +14,7 @@ from tracejury.app import listings
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import chosen_cell, data_table
 from tracejury.app.components.drilldown import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
-from tracejury.app.components.figures import cell_text, counted, definition, greyed, plain
+from tracejury.app.components.estimate_text import cell_text, counted, definition, greyed, plain
 from tracejury.app.components.glossary import meanings
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
@@ -25,7 +25,7 @@ from tracejury.app.views.benchmark_runs import benchmark_card
 from tracejury.ingest.gaps import NOTHING_TO_READ
 from tracejury.ingest.store import marked_traces, read_transaction, trace_ids
 from tracejury.ingest.table import query_frame
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.juries import jury_table
 from tracejury.judging.judges.jury import RULES, Rule
 from tracejury.judging.judges.model import Prices, read_prices
@@ -220,7 +220,7 @@ def last_finished(run_key: int) -> int:
 class Shown(NamedTuple):
     """The finished cells of a run, added up.
 
-    `outcomes`: judge, outcome, count; `seconds`: `charts.box_figures` of what a cell took; `failed`: the first
+    `outcomes`: judge, outcome, count; `seconds`: `charts.box_numbers` of what a cell took; `failed`: the first
     `FAILED_SHOWN` that failed, with the judge model of each. `paid` and `tokens` are None where nothing is known.
     """
 
@@ -261,7 +261,7 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
         ).one()
         return Shown(
             outcomes=outcome_counts(connection, run_key),
-            seconds=charts.box_figures(
+            seconds=charts.box_numbers(
                 query_frame(
                     connection,
                     select(cell.c.rubric.label("label"), cell.c.latency_s.label("value"))

@@ -17,7 +17,7 @@ from tracejury.app import grants
 from tracejury.app.api.documents import DOCUMENTS
 from tracejury.app.components.annotator import annotator
 from tracejury.app.components.annotator.payload import frame
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.session import link_params, trace_token, user, workspace
 from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Json

@@ -1,7 +1,7 @@
 """Adjudication: decisions on what people disagree about, and the gold that follows from them, version by version.
 
 Decisions are rows that are only ever appended. The state of a trace is their fold; gold is written when a
-trace is closed, all of it in one transaction, so that no figure is made from a half-decided trace.
+trace is closed, all of it in one transaction, so that no estimate is made from a half-decided trace.
 """
 
 from __future__ import annotations

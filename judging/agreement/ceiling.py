@@ -60,7 +60,7 @@ def error_ceiling(person_pairs: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataF
 
     Each person in turn is the reference and each other stands as the judge of every dimension, with the errors they
     mapped to it as findings, matched one to one by the rule that judges get, on blind labels only. Nobody confirms
-    these matches: read the ceiling beside figures that count proposals, and with care beside confirmed ones. All
+    these matches: read the ceiling beside estimates that count proposals, and with care beside confirmed ones. All
     ordered pairs of a trace share its weight, so a trace of three people counts as one of two, and nobody is named
     first.
 
@@ -79,14 +79,14 @@ def error_ceiling(person_pairs: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataF
     return table[list(columns)].astype(columns)
 
 
-def beside(figures: pd.DataFrame, reached: pd.DataFrame, on: list[str]) -> pd.DataFrame:
+def beside(estimates: pd.DataFrame, reached: pd.DataFrame, on: list[str]) -> pd.DataFrame:
     """Figures of judges with what people reach on the same: ceiling, ceiling_low, ceiling_high (NaN where unknown).
 
     `reached`: the columns of `on`, value, low, high; one row for each combination of `on`.
     """
     named = {"value": "ceiling", "low": "ceiling_low", "high": "ceiling_high"}
     known = reached[[*on, *named]].rename(columns=named)
-    return figures.merge(known, on=on, how="left", validate="many_to_one")
+    return estimates.merge(known, on=on, how="left", validate="many_to_one")
 
 
 def ceiling_columns() -> dict[str, str]:

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.figure import Reason
+from tracejury.judging.agreement.estimate import Reason
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Missing
 from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, share_bounds
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.errors import NOT_MATCHED
-from tracejury.judging.agreement.figure import Reason
+from tracejury.judging.agreement.estimate import Reason
 from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, mean_bounds, share_bounds
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}

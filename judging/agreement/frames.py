@@ -11,7 +11,7 @@ Impact = Literal["low", "medium", "high", "all"]
 Kind = Literal["caught", "localized"]
 State = Literal["scored", "failed", "not_applicable", "not_matched"]
 Missing = Literal["drop", "disagree"]
-"""What a failed judgement counts as: left out and counted beside the figure, or a disagreement."""
+"""What a failed judgement counts as: left out and counted beside the estimate, or a disagreement."""
 
 DIMENSION_ORDER: Final = ("LC", "EE", "PA", "PQ", "GF", "TS", "TC")
 """Order of rows: the paper's tables, GF where it stands in the paper's text; other judges follow by name."""

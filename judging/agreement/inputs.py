@@ -85,7 +85,7 @@ that takes the frame."""
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """The frames that tables are made from, each optional, and how figures are made.
+    """The frames that tables are made from, each optional, and how estimates are made.
 
     `missing`: whether failed judgements are left out or count as disagreement. `draws=0` computes no
     bootstrap. Derived tables are computed once and shared by the report tables.
@@ -206,11 +206,11 @@ class Inputs:
 
         A judge of no dimension (one that lists all errors) stands beside the recall of `any`.
         """
-        figures = self.rate_estimates
-        among_people = figures["dimension"].where(figures["dimension"].isin(frames.DIMENSION_ORDER), ceiling.ANY)
+        estimates = self.rate_estimates
+        among_people = estimates["dimension"].where(estimates["dimension"].isin(frames.DIMENSION_ORDER), ceiling.ANY)
         reached = self.error_ceiling.rename(columns={"dimension": "among_people"})
         on = ["among_people", "impact", "split", "kind", "metric"]
-        return ceiling.beside(figures.assign(among_people=among_people), reached, on).drop(columns="among_people")
+        return ceiling.beside(estimates.assign(among_people=among_people), reached, on).drop(columns="among_people")
 
     @cached_property
     def scores_beside_people(self) -> pd.DataFrame:

@@ -1,8 +1,8 @@
-"""Intervals for every figure: on Fisher's z, Wilson's and the bootstrap, clusters being traces; vectorised.
+"""Intervals for every estimate: on Fisher's z, Wilson's and the bootstrap, clusters being traces; vectorised.
 
 Every statistic here is a function of sums over clusters (traces): true positives, score pairs by cell,
 value counts. So a resample needs no rows, only how often each cluster was drawn: one matrix of draws times one
-matrix of sums gives all resamples of all figures. Clusters with the same sums are one pattern, drawn together.
+matrix of sums gives all resamples of all estimates. Clusters with the same sums are one pattern, drawn together.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Statistic = Callable[[Floats], Floats]
-"""Sums of shape (..., C) to figures of shape (..., K), NaN where undefined."""
+"""Sums of shape (..., C) to estimates of shape (..., K), NaN where undefined."""
 
 DRAWS = 2_000
 SEED = 20_261_127
 LEVEL = 0.95
 _CHUNK = 4_000_000  # cells of the draw matrix held at once; numbers and counts of drawn clusters: 100 MB
-_REMEMBERED = 16_000_000  # cells of draws that are kept for the next figure of the same clusters: 32 MB
+_REMEMBERED = 16_000_000  # cells of draws that are kept for the next estimate of the same clusters: 32 MB
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bootstrap:
-    """Resampled figures: `estimate` (K,), `samples` (K, draws) with NaN where a resample is undefined.
+    """Resampled estimates: `estimate` (K,), `samples` (K, draws) with NaN where a resample is undefined.
 
-    `left_out` (P, K) are the figures without one cluster of each pattern, `multiplicity` (P,) how many
+    `left_out` (P, K) are the estimates without one cluster of each pattern, `multiplicity` (P,) how many
     clusters show the pattern; both feed the jackknife.
     """
 
@@ -39,12 +39,12 @@ class Bootstrap:
 
     @property
     def undefined(self) -> Ints:
-        """How many resamples of each figure are undefined (K,)."""
+        """How many resamples of each estimate are undefined (K,)."""
         return np.asarray(np.isnan(self.samples).sum(axis=-1), dtype=np.int64)
 
     @property
     def flat(self) -> NDArray[np.bool_]:
-        """Of which figures all defined resamples are equal (K,), but for rounding."""
+        """Of which estimates all defined resamples are equal (K,), but for rounding."""
         if self.samples.shape[-1] == 0:
             return np.zeros(len(self.estimate), dtype=bool)
         last = np.maximum(self.samples.shape[-1] - self.undefined - 1, 0)
@@ -53,14 +53,14 @@ class Bootstrap:
 
     @cached_property
     def sorted_samples(self) -> Floats:
-        """The samples of each figure in ascending order, NaN last (K, draws)."""
+        """The samples of each estimate in ascending order, NaN last (K, draws)."""
         return np.sort(self.samples, axis=-1)
 
     def interval(self, level: float = LEVEL) -> tuple[Floats, Floats]:
         """Bounds (K,) and (K,): NaN where the estimate or every resample is undefined, or none was drawn.
 
         NaN too where all resamples are equal (one cluster, or perfect agreement): resampling then says nothing of how
-        far the figure may be off, and bounds without width would say that it is certain.
+        far the estimate may be off, and bounds without width would say that it is certain.
         Source: the percentile interval of Efron 1979.
         """
         tails = np.array([(1 - level) / 2, (1 + level) / 2])
@@ -70,12 +70,12 @@ class Bootstrap:
         return bounds[:, 0], bounds[:, 1]
 
     def share_below(self, threshold: float) -> Floats:
-        """P(figure < threshold) over the defined resamples (K,); NaN where none is defined."""
+        """P(estimate < threshold) over the defined resamples (K,); NaN where none is defined."""
         defined = self.samples.shape[-1] - self.undefined
         return divide((self.samples < threshold).sum(axis=-1), defined)
 
     def holding(self, holds: NDArray[np.bool_] | None = None) -> Floats:
-        """How many clusters hold units of each figure (K,): all, or those of the patterns that `holds` (P, K) names."""
+        """How many clusters hold units of each estimate (K,): all, or the patterns that `holds` (P, K) names."""
         every = np.ones(self.left_out.shape, dtype=bool) if holds is None else holds
         return np.asarray(self.multiplicity.astype(np.float64) @ every, dtype=np.float64)
 
@@ -95,8 +95,8 @@ class Bootstrap:
     def jackknife_t(self, level: float = LEVEL, *, holds: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
         """Estimate plus and minus Student's t (T-1 degrees) times the jackknife standard error; (K,), (K,).
 
-        T are the clusters that hold units of a figure (`holding`): others say nothing of it. NaN where no cluster makes
-        a difference, as in `interval`: bounds without width would say that it is certain.
+        T are the clusters that hold units of an estimate (`holding`): others say nothing of it. NaN where no cluster
+        makes a difference, as in `interval`: bounds without width would say that it is certain.
         """
         error, degrees = self.standard_error(holds), self.holding(holds) - 1
         reach = student_t(np.where(degrees > 0, degrees, np.nan), level) * np.where(error > 1e-12, error, np.nan)
@@ -111,7 +111,7 @@ def cluster_bootstrap(
     draws: int = DRAWS,
     seed: int = SEED,
 ) -> Bootstrap:
-    """Resample clusters with replacement and compute every figure of every resample at once.
+    """Resample clusters with replacement and compute every estimate of every resample at once.
 
     `sums` (P, C): the additive cells of each cluster, or of each distinct pattern of clusters when
     `multiplicity` (P,) says how many clusters show it. Resampling is by cluster, never by row or by rater.
@@ -331,7 +331,7 @@ def _weights(counts: Ints, draws: int, step: int, seed: int) -> Iterator[Floats]
 
 @lru_cache(maxsize=4)
 def _remembered(counts: bytes, draws: int, step: int, seed: int) -> tuple[NDArray[np.uint16], ...]:
-    """The draws of the last few clusterings: many figures are of the same traces, and drawing costs most."""
+    """The draws of the last few clusterings: many estimates are of the same traces, and drawing costs most."""
     patterns, rng = np.frombuffer(counts, dtype=np.int64), np.random.default_rng(seed)
     steps = [min(step, draws - start) for start in range(0, draws, step)]
     return tuple(_draws(patterns, some, rng).astype(np.uint16) for some in steps)

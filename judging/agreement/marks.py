@@ -23,7 +23,7 @@ def error_levels(error_pairs: pd.DataFrame, *, own: bool) -> pd.DataFrame:
     """The scored pairs with their `level` (0 missed, 1 caught, 2 localized); `own`: of the judge's dimension only."""
     shown = error_pairs[(error_pairs["state"] == "scored") & (error_pairs["relevant"].astype(bool) | (not own))]
     level = shown["caught"].astype(int) + shown["localized"].astype(int)
-    # whose error it is decides under whom Compare shows it; figures from files know no name
+    # whose error it is decides under whom Compare shows it; estimates from files know no name
     return shown.reindex(columns=["judge_model", "dimension", "trace_id", "error_id", "impact", "annotator"]).assign(
         level=level
     )

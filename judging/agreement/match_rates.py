@@ -1,4 +1,4 @@
-"""How well a rule matches errors and findings, on pairs that people labelled, and how far figures move for it."""
+"""How well a rule matches errors and findings, on pairs that people labelled, and how far estimates move for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tracejury.judging.agreement.errors import (
     rate_reason,
     suite_coverage,
 )
-from tracejury.judging.agreement.figure import Figure, Reason
+from tracejury.judging.agreement.estimate import Estimate, Reason
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, divide, effective_units, share_bounds
 from tracejury.judging.agreement.prevalence import Calibration, corrected_rate, rogan_gladen
@@ -41,9 +41,9 @@ class RuleRates:
     divided by what clustering by trace costs.
     """
 
-    precision: Figure
-    recall: Figure
-    recall_one_to_one: Figure
+    precision: Estimate
+    recall: Estimate
+    recall_one_to_one: Estimate
     of_errors: Calibration
     effective: Calibration
     unclear: int
@@ -81,10 +81,10 @@ def _is_taken(rows: pd.DataFrame, right: NDArray[np.bool_]) -> NDArray[np.bool_]
     return taken
 
 
-def _share(rows: pd.DataFrame, hit: NDArray[np.bool_], unit: NDArray[np.bool_], reason: Reason) -> Figure:
+def _share(rows: pd.DataFrame, hit: NDArray[np.bool_], unit: NDArray[np.bool_], reason: Reason) -> Estimate:
     part = rows.assign(hit=hit)[unit]
     if part.empty:
-        return Figure(value=None, n=0, reason=reason)
+        return Estimate(value=None, n=0, reason=reason)
     weights = 1 / part["inclusion"].to_numpy(dtype=np.float64)
     weights *= weights.sum() / (weights**2).sum()  # they add up to Kish's number
     sums = pd.DataFrame({"hits": weights * part["hit"].to_numpy(), "units": weights}).groupby(
@@ -92,7 +92,7 @@ def _share(rows: pd.DataFrame, hit: NDArray[np.bool_], unit: NDArray[np.bool_], 
     )
     hits, units = (sums[name].sum().to_numpy() for name in ("hits", "units"))
     low, high = share_bounds(hits, units)
-    return Figure(value=float(hits.sum() / units.sum()), n=len(part), low=_known(low), high=_known(high))
+    return Estimate(value=float(hits.sum() / units.sum()), n=len(part), low=_known(low), high=_known(high))
 
 
 def _known(bound: Floats) -> float | None:
@@ -139,8 +139,8 @@ class Measured:
 
     rule: str
     calibration: Calibration
-    precision: Figure | None = None
-    recall: Figure | None = None
+    precision: Estimate | None = None
+    recall: Estimate | None = None
     measured_on: str = "shipped pairs"
     corrected_by: str = "shipped pairs"
 
@@ -148,30 +148,30 @@ class Measured:
 MEASURED: Final = Measured(
     rule="2",
     calibration=Calibration(tp=40, fn=24, fp=6, tn=67),
-    precision=Figure(value=55 / 66, n=66, low=0.714, high=0.909),
-    recall=Figure(value=55 / 86, n=86, low=0.481, high=0.772),
+    precision=Estimate(value=55 / 66, n=66, low=0.714, high=0.909),
+    recall=Estimate(value=55 / 86, n=86, low=0.481, high=0.772),
 )
 """Of the rule that ships: it caught 58 of 93 described errors (64 effective) and 6 of 73 others; see the researchers'
 help."""
 LEAST_ERRORS: Final = 20
 """Fewer described errors, or fewer others, with all their pairs labelled are too few to correct by."""
 _PAIR_RATES: Final = ("precision", "recall")
-_RULE_FIGURES: Final = {
+_RULE_ESTIMATES: Final = {
     f"rule_{name}{end}": "Int64" if end == "_n" else "float64"
     for name in _PAIR_RATES
     for end in ("", "_low", "_high", "_n")
 }
-RULE_RATES: Final = {"rule": "object", **_RULE_FIGURES, **dict.fromkeys(("tp", "fn", "fp", "tn"), "float64")}
+RULE_RATES: Final = {"rule": "object", **_RULE_ESTIMATES, **dict.fromkeys(("tp", "fn", "fp", "tn"), "float64")}
 """Columns and types of what a rule reached on a workspace's own pairs; tp to tn are effective counts of errors."""
 
 
 def rule_row(rule: str, rates: RuleRates) -> dict[str, Any]:
     """Return what a rule reached as a row of `RULE_RATES`."""
-    return {"rule": rule, **_rule_figures(rates.precision, rates.recall_one_to_one), **asdict(rates.effective)}
+    return {"rule": rule, **_rule_estimates(rates.precision, rates.recall_one_to_one), **asdict(rates.effective)}
 
 
-def _rule_figures(precision: Figure | None, recall: Figure | None) -> dict[str, Any]:
-    """The columns `_RULE_FIGURES`."""
+def _rule_estimates(precision: Estimate | None, recall: Estimate | None) -> dict[str, Any]:
+    """The columns `_RULE_ESTIMATES`."""
     ends = {"": "value", "_low": "low", "_high": "high", "_n": "n"}
     return {
         f"rule_{name}{end}": None if one is None else getattr(one, field)
@@ -191,7 +191,7 @@ def measured_of(rule_rates: pd.DataFrame) -> Measured:
     row = rule_rates.iloc[0]
     counts = Calibration(**{name: float(row[name]) for name in ("tp", "fn", "fp", "tn")})
     has_enough = min(counts.tp + counts.fn, counts.fp + counts.tn) >= LEAST_ERRORS
-    pairs = {name: _figure_of(row, f"rule_{name}") for name in _PAIR_RATES}
+    pairs = {name: _estimate_of(row, f"rule_{name}") for name in _PAIR_RATES}
     return Measured(
         rule=str(row["rule"]),
         calibration=counts if has_enough else MEASURED.calibration,
@@ -201,12 +201,12 @@ def measured_of(rule_rates: pd.DataFrame) -> Measured:
     )
 
 
-def _figure_of(row: pd.Series, name: str) -> Figure:
+def _estimate_of(row: pd.Series, name: str) -> Estimate:
     value, low, high = (
         None if pd.isna(row[f"{name}{end}"]) else float(row[f"{name}{end}"]) for end in ("", "_low", "_high")
     )
     n = 0 if pd.isna(row[f"{name}_n"]) else int(row[f"{name}_n"])
-    return Figure(value=value, n=n, low=low, high=high, reason="no pairs" if value is None else None)
+    return Estimate(value=value, n=n, low=low, high=high, reason="no pairs" if value is None else None)
 
 
 SENSITIVITY: Final = ("recall", "precision", "f1")
@@ -217,12 +217,12 @@ PLAIN: Final = tuple(f"{name}{end}" for name in SENSITIVITY for end in _ENDS if 
 
 def sensitivity_columns() -> dict[str, str]:
     """Columns and types of `match_sensitivity`."""
-    figures = dict.fromkeys((f"{name}{end}" for name in SENSITIVITY for end in _ENDS), "float64")
+    estimates = dict.fromkeys((f"{name}{end}" for name in SENSITIVITY for end in _ENDS), "float64")
     bounds = dict.fromkeys(("recall_corrected_low", "recall_corrected_high"), "float64")
     keys = {name: kind for name, kind in KEYS.items() if name != "kind"}
     counts = dict.fromkeys(("n", "positives", *COUNTS, *LEFT_OUT), "int64")
-    rule = {**dict.fromkeys(("measured_on", "corrected_by"), "object"), **_RULE_FIGURES}
-    return {**keys, **counts, **figures, **bounds, **rule, "reason": "object"}
+    rule = {**dict.fromkeys(("measured_on", "corrected_by"), "object"), **_RULE_ESTIMATES}
+    return {**keys, **counts, **estimates, **bounds, **rule, "reason": "object"}
 
 
 def match_sensitivity(
@@ -242,8 +242,8 @@ def match_sensitivity(
     rows = error_rates[error_rates["kind"] == "caught"].to_dict("records")
     table = pd.DataFrame([_sensitivity_row(row, confirmed, measured.calibration, draws, seed) for row in rows])
     columns = sensitivity_columns()
-    figures = _rule_figures(measured.precision, measured.recall)
-    table = table.assign(measured_on=measured.measured_on, corrected_by=measured.corrected_by, **figures)
+    estimates = _rule_estimates(measured.precision, measured.recall)
+    table = table.assign(measured_on=measured.measured_on, corrected_by=measured.corrected_by, **estimates)
     table = table.reindex(columns=list(columns)).astype(columns)
     return table.assign(reason=table["reason"].where(table["reason"].notna(), None))
 
@@ -252,7 +252,7 @@ CONFIRMED: Final = "some matches were confirmed by people: how many mistakes of 
 
 
 def why_undefined(row: Mapping[Any, Any], name: str) -> str:
-    """Return why a figure of a row of `match_sensitivity` is undefined."""
+    """Return why an estimate of a row of `match_sensitivity` is undefined."""
     if name.startswith("rule_"):
         return "no labelled pair of its kind"
     metric = cast("Rate", name.partition("_")[0])
@@ -270,15 +270,15 @@ def _sensitivity_row(
     if row["judge_model"] in confirmed:
         return {**told, "reason": CONFIRMED}
     sensitivity, specificity = rule.tp / (rule.tp + rule.fn), rule.tn / (rule.tn + rule.fp)
-    figures = {
+    estimates = {
         **_rates(row, "_corrected", sensitivity, specificity),
         **_rates(row, "_lowest", 1.0, specificity),
         **_rates(row, "_highest", sensitivity, 1.0),
     }
     ends = ("precision_lowest", "precision_highest")
-    ordered = dict(zip(ends, np.sort([figures[end] for end in ends]).tolist(), strict=True))
+    ordered = dict(zip(ends, np.sort([estimates[end] for end in ends]).tolist(), strict=True))
     bounds = _bounds(row, rule, seed) if draws and row["positives"] else {}
-    return {**told, **figures, **ordered, **bounds}
+    return {**told, **estimates, **ordered, **bounds}
 
 
 def _rates(row: Mapping[Any, Any], end: str, sensitivity: float, specificity: float) -> dict[str, float]:
@@ -296,8 +296,8 @@ def _rates(row: Mapping[Any, Any], end: str, sensitivity: float, specificity: fl
 
 
 def _bounds(row: Mapping[Any, Any], rule: Calibration, seed: int) -> dict[str, float | None]:
-    figure = corrected_rate(int(row["tp"]), int(row["tp"] + row["fn"]), rule, seed=seed)
-    return {"recall_corrected_low": figure.low, "recall_corrected_high": figure.high}
+    estimate = corrected_rate(int(row["tp"]), int(row["tp"] + row["fn"]), rule, seed=seed)
+    return {"recall_corrected_low": estimate.low, "recall_corrected_high": estimate.high}
 
 
 THRESHOLDS: Final = tuple(percent / 100 for percent in range(45, 100, 5))

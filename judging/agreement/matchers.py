@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.figure import Reason, present
+from tracejury.judging.agreement.estimate import Reason, present
 from tracejury.judging.agreement.findings import VERDICTS
 from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, fisher_bounds, share_bounds
 from tracejury.judging.agreement.raters import by_cluster
@@ -20,7 +20,7 @@ WORDS: Final = ("rejected", "confirmed")
 FINDING_DECISIONS: Final = ("trace_id", "finding_id", "reviewer", "verdict")
 ALL: Final = "all"
 """Stands for both names where three people or more are taken together."""
-_FIGURES: Final = ("agreement", "kappa", "ac1", "alpha")
+_ESTIMATES: Final = ("agreement", "kappa", "ac1", "alpha")
 
 
 def matcher_agreement(match_decisions: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
@@ -92,11 +92,11 @@ def reviewer_columns() -> dict[str, str]:
 
 
 def _columns(who: str, counts: tuple[str, ...]) -> dict[str, str]:
-    figures = [f"{name}{end}" for name in _FIGURES for end in ("", "_low", "_high")]
+    estimates = [f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")]
     return {
         **dict.fromkeys((f"{who}_a", f"{who}_b"), "object"),
         **dict.fromkeys(("n", "traces", *counts), "int64"),
-        **dict.fromkeys(figures, "float64"),
+        **dict.fromkeys(estimates, "float64"),
         "reason": "object",
     }
 
@@ -145,8 +145,8 @@ def _tables(a: np.ndarray, b: np.ndarray, clusters: np.ndarray, size: int) -> np
 def _statistic(sums: Floats) -> Floats:
     size = int(sums.shape[-1] ** 0.5)
     table = sums.reshape(*sums.shape[:-1], size, size)
-    figures = [exact_share(table), kappa(table, "identity"), gwet(table, "identity"), nominal_alpha(table)]
-    return np.stack(figures, axis=-1)
+    estimates = [exact_share(table), kappa(table, "identity"), gwet(table, "identity"), nominal_alpha(table)]
+    return np.stack(estimates, axis=-1)
 
 
 def nominal_alpha(table: Floats) -> Floats:
@@ -172,7 +172,7 @@ def _row(tables: np.ndarray, draws: int) -> dict[str, float | int | str | None]:
         size = int(tables.shape[1] ** 0.5)
         low[0], high[0] = share_bounds(tables[:, :: size + 1].sum(axis=1), tables.sum(axis=1))
     row: dict[str, float | int | str | None] = {"n": n, "traces": len(tables), "reason": _reason(float(value[1]), n)}
-    for f, name in enumerate(_FIGURES):
+    for f, name in enumerate(_ESTIMATES):
         row |= {name: value[f], f"{name}_low": low[f], f"{name}_high": high[f]}
     return row
 

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.figure import Figure, Reason
+from tracejury.judging.agreement.estimate import Estimate, Reason
 from tracejury.judging.agreement.intervals import LEVEL, SEED, Floats, divide, student_t
 
 POSTERIOR_DRAWS: Final = 20_000
@@ -48,7 +48,7 @@ class Calibration:
         return None if informative else "no informative judge"
 
 
-def corrected_rate(positive: int, judged: int, calibration: Calibration, *, seed: int = SEED) -> Figure:
+def corrected_rate(positive: int, judged: int, calibration: Calibration, *, seed: int = SEED) -> Estimate:
     """True rate of an error in a corpus, from a judge's labels and its sensitivity and specificity.
 
     Source: Rogan and Gladen 1978: (apparent + Sp - 1) / (Se + Sp - 1), cut to [0, 1]. `positive` of `judged`
@@ -59,9 +59,9 @@ def corrected_rate(positive: int, judged: int, calibration: Calibration, *, seed
     different traces. `undefined_draws` counts draws where it was no better.
     """
     if judged == 0:
-        return Figure(value=None, n=0, reason="no units")
+        return Estimate(value=None, n=0, reason="no units")
     if calibration.reason is not None:
-        return Figure(value=None, n=judged, reason=calibration.reason)
+        return Estimate(value=None, n=judged, reason=calibration.reason)
     c = calibration
     sensitivity, specificity = c.tp / (c.tp + c.fn), c.tn / (c.tn + c.fp)
     value = rogan_gladen(np.array(positive / judged), np.array(sensitivity), np.array(specificity))
@@ -71,7 +71,7 @@ def corrected_rate(positive: int, judged: int, calibration: Calibration, *, seed
     )
     known = draws[~np.isnan(draws)]
     low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Figure(
+    return Estimate(
         value=float(value),
         n=judged,
         low=min(float(low), float(value)),
@@ -294,8 +294,8 @@ def _rogan_gladen_cells(
     if sampling in {"weighted", "unknown"}:
         reason = UNKNOWN_CHANCES if sampling == "unknown" else UNEQUAL_CHANCES
         return {"rate": None, "rate_low": None, "rate_high": None, "reason": reason}
-    figure = corrected_rate(positive, judged, calibration, seed=seed)
-    return {"rate": figure.value, "rate_low": figure.low, "rate_high": figure.high, "reason": figure.reason}
+    estimate = corrected_rate(positive, judged, calibration, seed=seed)
+    return {"rate": estimate.value, "rate_low": estimate.low, "rate_high": estimate.high, "reason": estimate.reason}
 
 
 def _powered_cells(

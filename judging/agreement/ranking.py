@@ -56,10 +56,10 @@ _SHARE: Final = ("findings", "matched_share", "matched_share_low", "matched_shar
 def rank_columns() -> dict[str, str]:
     """Columns and types of `rank_table`."""
     names = ("recall", "recall_low", "recall_high", "rank", "rank_low", "rank_high")
-    figures = dict.fromkeys(names, "float64")
+    estimates = dict.fromkeys(names, "float64")
     shares = {"findings": "int64", **dict.fromkeys(_SHARE[1:], "float64")}
     counts = dict.fromkeys(("n", "traces", "not_matched"), "int64")
-    return {"judge_model": "object", "split": "object", **counts, **figures, **shares, "reason": "object"}
+    return {"judge_model": "object", "split": "object", **counts, **estimates, **shares, "reason": "object"}
 
 
 def _why(row: Mapping[str, Any]) -> str | None:
@@ -173,8 +173,8 @@ def _split_rows(
         share_bounds(hits, np.broadcast_to(sizes[:, None], hits.shape)) if draws else np.full_like(bounds, np.nan)
     )
     ends = {"recall_low": low, "recall_high": high}
-    figures = pd.DataFrame({"recall": share, **ends, "rank": rank, "rank_low": bounds[0], "rank_high": bounds[1]})
-    figures = figures if several else figures.assign(rank=np.nan)
-    figures = figures.assign(judge_model=judge_models, split=split, n=len(shared), traces=len(sizes))
-    rows = figures.to_dict("records")
+    estimates = pd.DataFrame({"recall": share, **ends, "rank": rank, "rank_low": bounds[0], "rank_high": bounds[1]})
+    estimates = estimates if several else estimates.assign(rank=np.nan)
+    estimates = estimates.assign(judge_model=judge_models, split=split, n=len(shared), traces=len(sizes))
+    rows = estimates.to_dict("records")
     return [{str(name): value for name, value in rows[j].items()} for j in np.argsort(rank, kind="stable")]

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.figure import Reason, present
+from tracejury.judging.agreement.estimate import Reason, present
 from tracejury.judging.agreement.intervals import DRAWS, Floats, distinct_rows
 from tracejury.judging.agreement.reliability import (
     alpha_with_interval,
@@ -264,7 +264,7 @@ def alternative_annotator_test(
     H0 of a person: judge's wins <= person's wins - epsilon, by a one-sided t test of the differences, corrected
     over people by Benjamini and Yekutieli. Winning rate: share of people for whom H0 is rejected. Average
     advantage: mean share of the judge's wins. `accuracy`: share of equal ratings; `rmse`: minus the root mean
-    squared difference, for scales. Edge: fewer than three people who rated are a reason, not a figure.
+    squared difference, for scales. Edge: fewer than three people who rated are a reason, not an estimate.
     """
     rows = [
         {"rater": rater, **_left_out(reference_annotators, dimension, person, epsilon, alignment)}
@@ -390,12 +390,12 @@ def _bounded(sums: Floats, metrics: Mapping[str, TableFunction], draws: int) -> 
         patterns, multiplicity = _patterns(sums)
         records = [_RECORDS[metric] for metric in metrics.values()]
         low, high = table_bounds(patterns, records, multiplicity=multiplicity)
-    figures: dict[str, float | None] = {}
+    estimates: dict[str, float | None] = {}
     for m, name in enumerate(metrics):
-        figures[name] = present(float(value[m]))
-        figures[f"{name}_low"] = present(float(low[m]))
-        figures[f"{name}_high"] = present(float(high[m]))
-    return figures
+        estimates[name] = present(float(value[m]))
+        estimates[f"{name}_low"] = present(float(low[m]))
+        estimates[f"{name}_high"] = present(float(high[m]))
+    return estimates
 
 
 def _patterns(sums: Floats) -> tuple[Floats, NDArray[np.int64]]:

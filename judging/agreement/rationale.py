@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.figure import Figure, present
+from tracejury.judging.agreement.estimate import Estimate, present
 from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, fisher_bounds
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"
 
 @dataclass(frozen=True, kw_only=True)
 class Vectoriser:
-    """Texts to vectors: `vectors` takes n texts and gives (n, d) sparse. `name` stands beside every figure."""
+    """Texts to vectors: `vectors` takes n texts and gives (n, d) sparse. `name` stands beside every estimate."""
 
     name: str
     vectors: Callable[[Sequence[str]], csr_array]
@@ -102,7 +102,7 @@ def trace_consistency(rationales: pd.DataFrame, vectoriser: Vectoriser | None = 
     return pd.concat(parts, ignore_index=True).astype(columns) if parts else frames.empty(columns)
 
 
-def consistency_index(cosines: Floats, *, draws: int = DRAWS) -> Figure:
+def consistency_index(cosines: Floats, *, draws: int = DRAWS) -> Estimate:
     """Semantic Consistency Index: the mean over traces of `trace_consistency`.
 
     Source: METRICS.md, reliability. Shapes: cosines (traces,), NaN where a trace has fewer than two rationales.
@@ -110,12 +110,12 @@ def consistency_index(cosines: Floats, *, draws: int = DRAWS) -> Figure:
     """
     known = cosines[~np.isnan(cosines)]
     if len(known) == 0:
-        return Figure(value=None, n=0, reason="fewer than two repeats")
+        return Estimate(value=None, n=0, reason="fewer than two repeats")
     if draws == 0:
-        return Figure(value=float(known.mean()), n=len(known))
+        return Estimate(value=float(known.mean()), n=len(known))
     sums = np.stack([np.ones(len(known)), known], axis=1)
     low, high = fisher_bounds(sums, lambda s: divide(s[..., 1:], s[..., :1]), np.array([[-1.0, 1.0]]))
-    return Figure(value=float(known.mean()), n=len(known), low=present(float(low[0])), high=present(float(high[0])))
+    return Estimate(value=float(known.mean()), n=len(known), low=present(float(low[0])), high=present(float(high[0])))
 
 
 def rationale_columns() -> dict[str, str]:
@@ -134,17 +134,17 @@ def rationale_table(
     """
     rows: list[dict[str, object]] = []
     for (judge_model, dimension, split), part in by_trace.groupby(list(KEYS), sort=False):
-        figure = consistency_index(part["cosine"].to_numpy(), draws=draws)
+        estimate = consistency_index(part["cosine"].to_numpy(), draws=draws)
         rows.append(
             {
                 "judge_model": judge_model,
                 "dimension": dimension,
                 "split": split,
-                "n": figure.n,
-                "sci": figure.value,
-                "sci_low": figure.low,
-                "sci_high": figure.high,
-                "reason": figure.reason,
+                "n": estimate.n,
+                "sci": estimate.value,
+                "sci_low": estimate.low,
+                "sci_high": estimate.high,
+                "reason": estimate.reason,
                 "vectoriser": part["vectoriser"].iloc[0],
             }
         )

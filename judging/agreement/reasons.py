@@ -1,6 +1,6 @@
 """Why cells of a wide table are empty, told in one column of it: `precision, f1: no positive predicted`.
 
-A figure without its bounds is told too: `recall interval: traces do not vary`.
+An estimate without its bounds is told too: `recall interval: traces do not vary`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,10 +9,10 @@ from typing import Any, Final
 import pandas as pd
 
 from tracejury.judging.agreement import errors, findings, matchers, prevalence, trail
-from tracejury.judging.agreement.figure import Reason
+from tracejury.judging.agreement.estimate import Reason
 
 Why = Callable[[Mapping[str, Any], str], str]
-"""Of a row and the name of an undefined figure: why it is undefined."""
+"""Of a row and the name of an undefined estimate: why it is undefined."""
 FLAT: Final[Reason] = "traces do not vary"
 INTERVAL: Final = "interval"
 _WITHHELD: Final = {"joint_accuracy": trail.WITHHELD}
@@ -21,7 +21,7 @@ _WITHHELD: Final = {"joint_accuracy": trail.WITHHELD}
 def explained(
     table: pd.DataFrame, why: Why, *, bounds: Mapping[str, str] | None = None, plain: Sequence[str] = (), draws: int = 1
 ) -> pd.DataFrame:
-    """The table with `reason` last: which of its figures are undefined, or without an interval, and why.
+    """The table with `reason` last: which of its estimates are undefined, or without an interval, and why.
 
     Figures are the `plain` ones, and those with bounds: `<name>_low` and `<name>_high`, or as `bounds` names them.
     `draws=0`: no interval was asked for, and none is missed.
@@ -29,19 +29,19 @@ def explained(
     named = {of: name for name, of in (bounds or {}).items()}
     ends = [str(name).removesuffix("_low") for name in table.columns if str(name).endswith("_low")]
     bounded = {named.get(of, of): of for of in ends if of in named or of in table.columns}
-    figures = [*dict.fromkeys([*bounded, *plain])]
-    empty = table[[*figures, *(f"{of}_low" for of in bounded.values())]].isna()
+    estimates = [*dict.fromkeys([*bounded, *plain])]
+    empty = table[[*estimates, *(f"{of}_low" for of in bounded.values())]].isna()
     gapped = empty[empty.any(axis=1)]
     rows = zip(table.loc[gapped.index].to_dict("records"), gapped.to_dict("records"), strict=True)
-    reasons = [_told(row, gaps, figures, bounded if draws else {}, why) for row, gaps in rows]
+    reasons = [_told(row, gaps, estimates, bounded if draws else {}, why) for row, gaps in rows]
     plain_table = table.drop(columns="reason", errors="ignore")
     return plain_table.assign(reason=pd.Series(reasons, index=gapped.index, dtype="object").reindex(table.index))
 
 
 def _told(
-    row: Mapping[Any, Any], gaps: Mapping[Any, bool], figures: Sequence[str], bounds: Mapping[str, str], why: Why
+    row: Mapping[Any, Any], gaps: Mapping[Any, bool], estimates: Sequence[str], bounds: Mapping[str, str], why: Why
 ) -> str | None:
-    reasons = {name: why(row, name) for name in figures if gaps[name]}
+    reasons = {name: why(row, name) for name in estimates if gaps[name]}
     for name, of in bounds.items():
         if not gaps[name] and gaps[f"{of}_low"]:
             reasons[f"{name} {INTERVAL}"] = _WITHHELD.get(name, FLAT)
@@ -57,13 +57,13 @@ def told(reasons: Mapping[str, str]) -> str | None:
 
 
 def reason_of(reason: object, name: str) -> str | None:
-    """Return what a reason that `told` wrote says of one figure; None where it says nothing of it."""
+    """Return what a reason that `told` wrote says of one estimate; None where it says nothing of it."""
     parts = (part.partition(": ") for part in str(reason).split("; "))
     return next((why for names, _, why in parts if name in names.split(", ")), None)
 
 
 def of_long(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
-    """A table of one figure a row (value, low, high; perhaps ceiling), its `reason` completed by what else is empty."""
+    """A table of one estimate a row (value, low, high; perhaps ceiling), its `reason` names all that is empty."""
     empty = table.isna()
     gaps = {f"{INTERVAL}: {FLAT}": ~empty["value"] & empty["low"] & bool(draws)}
     if "ceiling" in table.columns:
@@ -135,7 +135,7 @@ def of_coverage(reason: Reason) -> Why:
 
 
 def of_score(row: Mapping[str, Any], name: str) -> str:
-    """Of figures of pairs of scores, n of them."""
+    """Of estimates of pairs of scores, n of them."""
     if row["n"] == 0:
         return "no units"
     return "fewer than two units" if row["n"] == 1 else "no variation"

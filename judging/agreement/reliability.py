@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.figure import Figure, Reason, present
+from tracejury.judging.agreement.estimate import Estimate, Reason, present
 from tracejury.judging.agreement.intervals import (
     DRAWS,
     SEED,
@@ -104,7 +104,7 @@ def value_counts(matrix: Floats) -> tuple[Ints, Floats]:
     return np.stack(counts, axis=1).astype(np.int64) if counts else _no_counts(matrix), values
 
 
-def alpha(matrix: Floats, level: Level = "interval") -> Figure:
+def alpha(matrix: Floats, level: Level = "interval") -> Estimate:
     """Krippendorff's alpha of ratings (raters, units) by the `krippendorff` library.
 
     Source: Krippendorff 2011, 2018: 1 - D_observed / D_expected over all pairable values. Units with one rating
@@ -118,7 +118,7 @@ def alpha(matrix: Floats, level: Level = "interval") -> Figure:
     agreement = present(pair_agreement(pairable))
     reason = alpha_reason(pairable)
     if reason is not None:
-        return Figure(value=None, n=n, reason=reason, agreement=agreement)
+        return Estimate(value=None, n=n, reason=reason, agreement=agreement)
     distinct = len(np.unique(pairable[~np.isnan(pairable)]))
     if n * distinct * distinct <= _LIBRARY_CELLS:
         alpha_value = float(krippendorff.alpha(reliability_data=pairable, level_of_measurement=level))
@@ -127,8 +127,8 @@ def alpha(matrix: Floats, level: Level = "interval") -> Figure:
         alpha_value = float(_alpha_of(level, pairable)(multiplicity @ sums))
     value = present(alpha_value)
     if value is None:
-        return Figure(value=None, n=n, reason="no variation", agreement=agreement)
-    return Figure(value=value, n=n, agreement=agreement)
+        return Estimate(value=None, n=n, reason="no variation", agreement=agreement)
+    return Estimate(value=value, n=n, agreement=agreement)
 
 
 def alpha_bootstrap(
@@ -172,13 +172,13 @@ def alpha_with_interval(
     *,
     clusters: NDArray[np.int64] | None = None,
     draws: int = DRAWS,
-) -> Figure:
+) -> Estimate:
     """`alpha` with its 95 % interval, by `alpha_bounds`; without one where `draws=0`."""
     point = alpha(matrix, level)
     if point.value is None or draws == 0:
         return point
     low, high = alpha_bounds(matrix, level, clusters=clusters)
-    return Figure(value=point.value, n=point.n, agreement=point.agreement, low=present(low), high=present(high))
+    return Estimate(value=point.value, n=point.n, agreement=point.agreement, low=present(low), high=present(high))
 
 
 def alpha_bounds(
@@ -254,7 +254,7 @@ def pair_agreement(matrix: Floats) -> float:
     return float((same / (rated * (rated - 1) / 2)).mean())
 
 
-def gwet_raters(counts: NDArray[np.generic], weights: Weights = "identity") -> Figure:
+def gwet_raters(counts: NDArray[np.generic], weights: Weights = "identity") -> Estimate:
     """Gwet's AC of any number of raters with missing ratings: AC1 by identity weights, else AC2.
 
     `counts` (units, K): ratings of each point of the full scale per unit. Source: Gwet 2014 (chapters 4, 5).
@@ -265,7 +265,7 @@ def gwet_raters(counts: NDArray[np.generic], weights: Weights = "identity") -> F
     table, rated = table[rated > 0], rated[rated > 0]
     paired = rated >= 2
     if not paired.any():
-        return Figure(value=None, n=0, reason="fewer than two pairable units")
+        return Estimate(value=None, n=0, reason="fewer than two pairable units")
     w = agreement_weights(weights, table.shape[1])
     near = (table * (table @ w - 1)).sum(axis=1)[paired]
     observed = float((near / (rated * (rated - 1))[paired]).mean())
@@ -273,7 +273,7 @@ def gwet_raters(counts: NDArray[np.generic], weights: Weights = "identity") -> F
     size = table.shape[1]
     chance = float(w.sum() / (size * (size - 1)) * (shares * (1 - shares)).sum())
     same = float(((table * (table - 1)).sum(axis=1)[paired] / (rated * (rated - 1))[paired]).mean())
-    return Figure(value=(observed - chance) / (1 - chance), n=int(paired.sum()), agreement=same)
+    return Estimate(value=(observed - chance) / (1 - chance), n=int(paired.sum()), agreement=same)
 
 
 def run_spread(matrix: Floats, top: float = POINTS - 1) -> Floats:
@@ -289,25 +289,25 @@ def run_spread(matrix: Floats, top: float = POINTS - 1) -> Floats:
     return np.sqrt(divide(squares, np.where(rated >= 2, rated - 1, 0)))
 
 
-def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Figure:
+def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Estimate:
     """Mean over units of `run_spread` with Student's t interval of the mean; n counts units with two scores.
 
     Source: Agent GPA Table 7 (`avg std` and the half-width of its 95 % interval, here high - value). No spread is below
     0, so the lower bound is not either. Edge: equal spreads (a judge that always says the same) give no interval, as
-    resamples of them would not vary: a width of 0 would say that the figure is certain.
+    resamples of them would not vary: a width of 0 would say that the estimate is certain.
     """
     spread = run_spread(matrix, top)
     spread = spread[~np.isnan(spread)]
     if len(spread) == 0:
-        return Figure(value=None, n=0, reason="fewer than two repeats")
+        return Estimate(value=None, n=0, reason="fewer than two repeats")
     mean = float(spread.mean())
     if spread.max() - spread.min() <= 1e-12:
-        return Figure(value=mean, n=len(spread))
+        return Estimate(value=mean, n=len(spread))
     reach = float(student_t(len(spread) - 1)) * float(spread.std(ddof=1)) / len(spread) ** 0.5
-    return Figure(value=mean, n=len(spread), low=max(0.0, mean - reach), high=mean + reach)
+    return Estimate(value=mean, n=len(spread), low=max(0.0, mean - reach), high=mean + reach)
 
 
-def share_identical(matrix: Floats) -> Figure:
+def share_identical(matrix: Floats) -> Estimate:
     """Share of units whose runs all gave the same score, over units with two scores or more; Wilson's interval.
 
     Source: METRICS.md, reliability. A failed run neither agrees nor disagrees here; `share_unscored` counts it.
@@ -315,13 +315,13 @@ def share_identical(matrix: Floats) -> Figure:
     pairable = pairable_units(matrix)
     n = pairable.shape[1]
     if n == 0:
-        return Figure(value=None, n=0, reason="fewer than two repeats")
+        return Estimate(value=None, n=0, reason="fewer than two repeats")
     same = int((np.nanmin(pairable, axis=0) == np.nanmax(pairable, axis=0)).sum())
     low, high = wilson(same, n) or (0.0, 1.0)
-    return Figure(value=same / n, n=n, low=low, high=high)
+    return Estimate(value=same / n, n=n, low=low, high=high)
 
 
-def share_unscored(matrix: Matrix) -> Figure:
+def share_unscored(matrix: Matrix) -> Estimate:
     """Share of replies without a score because the judge failed, over the replies that could have one.
 
     Source: METRICS.md, reliability. Not-applicable replies are neither. Wilson's interval by trace, since the repeats
@@ -329,10 +329,10 @@ def share_unscored(matrix: Matrix) -> Figure:
     """
     n = int(matrix.replies.sum())
     if n == 0:
-        return Figure(value=None, n=0, reason="no units", not_applicable=matrix.not_applicable)
+        return Estimate(value=None, n=0, reason="no units", not_applicable=matrix.not_applicable)
     failures, replies = (np.bincount(matrix.clusters, counts) for counts in (matrix.failures, matrix.replies))
     low, high = map(float, share_bounds(failures, replies))
-    return Figure(
+    return Estimate(
         value=matrix.failed / n, n=n, low=present(low), high=present(high), failed=matrix.failed,
         not_applicable=matrix.not_applicable,
     )  # fmt: skip
@@ -371,7 +371,7 @@ def reliability_table(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = 
 
 
 def unit_table(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Each unit of each judge with the scores of its runs: the traces behind the figures of Table 7.
+    """Each unit of each judge with the scores of its runs: the traces behind the estimates of Table 7.
 
     One row per judge_model, dimension, split and unit: ratings (scored), failed, not_applicable, mean, low, high
     (least and greatest score), sd (of scores scaled to [0, 1], NaN with fewer than two), identical (missing likewise).

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.figure import Reason
+from tracejury.judging.agreement.estimate import Reason
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import (
     DRAWS,
@@ -300,21 +300,21 @@ def score_estimates(
     """Every score metric of every judge: one row per judge_model, dimension, split and metric.
 
     Columns: judge_model, dimension, split, metric, value, low, high, n, hits (of accuracies), agreement (exact, of the
-    scored pairs: what is left to read when a figure is undefined), reason, traces, failed, not_applicable, missing,
+    scored pairs: what is left to read when an estimate is undefined), reason, traces, failed, not_applicable, missing,
     undefined_draws, interval (how the bounds were made). `missing="disagree"`
     counts failed judgements as misses of the four accuracies; the other metrics have no such reading.
     Intervals: Wilson for accuracies with one pair a trace, else `table_bounds`; `draws=0`: none.
     """
     parts = [
-        _judge_figures(part, missing, draws).assign(judge_model=judge_model, dimension=dimension, split=split)
+        _judge_estimates(part, missing, draws).assign(judge_model=judge_model, dimension=dimension, split=split)
         for (judge_model, dimension, split), part in _groups(score_pairs)
     ]
-    columns = figure_columns()
+    columns = estimate_columns()
     table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
     return table[list(columns)].astype(columns)
 
 
-def figure_columns() -> dict[str, str]:
+def estimate_columns() -> dict[str, str]:
     """Columns and types of `score_estimates`."""
     return {
         **KEYS,
@@ -360,16 +360,16 @@ def score_table(
     return wide_scores(score_estimates(score_pairs, missing=missing, draws=draws))
 
 
-def wide_scores(figures: pd.DataFrame) -> pd.DataFrame:
+def wide_scores(estimates: pd.DataFrame) -> pd.DataFrame:
     """`score_estimates` with one row per judge_model, dimension and split, as `score_table` describes it."""
     columns = {**KEYS, **LEFT_OUT}
     columns |= {f"{m.name}{end}": "float64" for m in SCORE_METRICS for end in ("", "_low", "_high")}
-    if figures.empty:
+    if estimates.empty:
         return frames.empty(columns)
-    plain = figures[figures["metric"] == "pearson"].set_index(list(KEYS))[list(LEFT_OUT)]
+    plain = estimates[estimates["metric"] == "pearson"].set_index(list(KEYS))[list(LEFT_OUT)]
     parts = [plain]
     for metric in SCORE_METRICS:
-        rows_of_metric = figures[figures["metric"] == metric.name].set_index(list(KEYS))[["value", "low", "high"]]
+        rows_of_metric = estimates[estimates["metric"] == metric.name].set_index(list(KEYS))[["value", "low", "high"]]
         parts.append(rows_of_metric.set_axis([metric.name, f"{metric.name}_low", f"{metric.name}_high"], axis=1))
     return pd.concat(parts, axis=1).reset_index()[list(columns)].astype(columns)
 
@@ -537,7 +537,7 @@ def _scored_table(part: pd.DataFrame) -> NDArray[np.int64]:
     return tabulate(scored["reference_score"].to_numpy(), scored["judge_score"].to_numpy())
 
 
-def _judge_figures(part: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
+def _judge_estimates(part: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
     """All metrics of one judge on one split."""
     failed_rows = part[(part["state"] == "failed") & part["reference_score"].notna()]
     failed = len(failed_rows) if missing == "disagree" else 0

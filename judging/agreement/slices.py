@@ -63,11 +63,11 @@ def error_slices(
 def _error_rows(placed: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
     """The rows of all slices of one kind: a slice of a split is a split of its own while rates are made."""
     pairs = frames.with_defaults(placed, {"split": frames.NO_SPLIT})
-    figures = _error_estimates(pairs.assign(split=pairs["slice"] + _APART + pairs["split"]), missing, draws)
-    names = figures["split"].astype(object).str.split(_APART, n=1)
-    figures = figures.assign(slice=names.str[0], split=names.str[1])
-    order = slice_order(list(figures["slice"]))
-    return figures.sort_values("slice", key=lambda column: column.map(order.index), kind="stable")
+    estimates = _error_estimates(pairs.assign(split=pairs["slice"] + _APART + pairs["split"]), missing, draws)
+    names = estimates["split"].astype(object).str.split(_APART, n=1)
+    estimates = estimates.assign(slice=names.str[0], split=names.str[1])
+    order = slice_order(list(estimates["slice"]))
+    return estimates.sort_values("slice", key=lambda column: column.map(order.index), kind="stable")
 
 
 _APART: Final = "\x1f"
@@ -76,10 +76,10 @@ _APART: Final = "\x1f"
 def _error_estimates(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
     rates = errors.error_table(pairs, missing=missing, draws=draws)
     rates = rates[rates["impact"] == "all"]
-    figures = errors.error_estimates(rates)
-    figures = figures[figures["metric"].isin(ERROR_RATES)]
+    estimates = errors.error_estimates(rates)
+    estimates = estimates[estimates["metric"].isin(ERROR_RATES)]
     keys = list(errors.KEYS)
-    return figures.merge(rates[[*keys, "traces"]], on=keys, how="left")
+    return estimates.merge(rates[[*keys, "traces"]], on=keys, how="left")
 
 
 def error_columns() -> dict[str, str]:
@@ -111,8 +111,8 @@ def score_slices(
 
 
 def _score_rows(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
-    figures = scores.score_estimates(pairs, missing=missing, draws=draws)
-    return figures[figures["metric"].isin(SCORE_RATES)]
+    estimates = scores.score_estimates(pairs, missing=missing, draws=draws)
+    return estimates[estimates["metric"].isin(SCORE_RATES)]
 
 
 def score_columns() -> dict[str, str]:

@@ -48,7 +48,7 @@ class Table:
     digits: int = 4
     percents: tuple[str, ...] = ()
     why: reasons.Why | None = None
-    """Why a figure of a row is undefined; None where `build` says it itself."""
+    """Why an estimate of a row is undefined; None where `build` says it itself."""
     bounded: Mapping[str, str] = field(default_factory=dict)
     """Figures whose bounds are not named by them."""
     unbounded: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Table:
     """How its bounds are made, in the words of a note below it; empty where it has none."""
 
     def made(self, inputs: Inputs) -> pd.DataFrame:
-        """The table, with the reason of each empty figure beside it."""
+        """The table, with the reason of each empty estimate beside it."""
         table = self.build(inputs)
         if self.why is None:
             return table
@@ -85,7 +85,7 @@ def can_build(table: Table, inputs: Inputs) -> bool:
 
 
 def printed(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """The frame as text: figures half-up, percentages under `<column>_pct`, empty where undefined or absent."""
+    """The frame as text: estimates half-up, percentages under `<column>_pct`, empty where undefined or absent."""
     columns: dict[str, list[str]] = {}
     for column in map(str, frame.columns):
         values = frame[column]

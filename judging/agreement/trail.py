@@ -1,4 +1,4 @@
-"""TRAIL's official scores, reimplemented, beside the pair-level figures that flooding cannot win.
+"""TRAIL's official scores, reimplemented, beside the pair-level estimates that flooding cannot win.
 
 The official three are recall measures: nothing punishes a prediction too many, so naming every span with every
 category scores 0.973 on GAIA. They are shown for comparison with published numbers, and labelled so.
@@ -166,9 +166,9 @@ def predictions_per_error(data: TrailTraces) -> float:
 
 def trail_columns() -> dict[str, str]:
     """Columns and types of `trail_table`."""
-    figures = [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
+    estimates = [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
     counts = dict.fromkeys(("traces", "failed", "gold_errors", "predictions"), "int64")
-    return {"judge_model": "object", "failures": "object", **counts, **dict.fromkeys(figures, "float64")}
+    return {"judge_model": "object", "failures": "object", **counts, **dict.fromkeys(estimates, "float64")}
 
 
 def trail_table(

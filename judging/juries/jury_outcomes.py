@@ -53,7 +53,7 @@ def votes_of(outcomes: Iterable[JuryOutcome], jury: str) -> pd.DataFrame:
 
 
 def jury_name(connection: Connection, run_key: int) -> str | None:
-    """What the joint verdicts of a run are called in figures, None before there is one."""
+    """What the joint verdicts of a run are called in estimates, None before there is one."""
     ours, member = tables.cell.alias(), tables.jury_member
     joint = (
         select(_cell.c.judge_version)

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import compare, frames
-from tracejury.judging.agreement.figure import Reason, present
+from tracejury.judging.agreement.estimate import Reason, present
 from tracejury.judging.agreement.intervals import Floats, divide
 from tracejury.judging.planning.design import Spread
 

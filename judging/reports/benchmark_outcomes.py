@@ -38,7 +38,7 @@ STATUS_COUNTS = Table(
 OUTCOME_TABLES = (RATES, RUNS, STATUS_COUNTS)
 _KEY = ("harness", "agent", "agent_model", "judge_model", "settings")
 _COUNTS = ("runs", "scored", "succeeded", "judged", "judged_succeeded", "repeats", "scenarios", "pass_at_k", "pass_k")
-_FIGURES = (
+_ESTIMATES = (
     "gsr", "gsr_low", "gsr_high", "judged_rate", "judged_low", "judged_high", "gsr_sd", "gsr_sem", "pass_at_k_rate",
     "pass_k_rate", "partial_gsr", "duration_s", "duration_sd",
 )  # fmt: skip
@@ -114,7 +114,7 @@ def success_bounds(runs: Sequence[Run]) -> tuple[float, float] | None:
 def _rates(groups: dict[tuple[str, ...], list[Run]]) -> pd.DataFrame:
     rows = [row for key, runs in groups.items() for row in _rows_of_group(key, runs)]
     return pd.DataFrame(rows, columns=list(_RATE_COLUMNS)).astype(
-        dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_FIGURES, "float64")
+        dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_ESTIMATES, "float64")
     )
 
 
@@ -122,12 +122,12 @@ def _rows_of_group(key: tuple[str, ...], runs: Sequence[Run]) -> Iterator[dict[s
     counted = [run for run in runs if run.counts]
     if not counted:
         return
-    figures, judged = gsr(counted), gsr(run.judged for run in counted)
+    estimates, judged = gsr(counted), gsr(run.judged for run in counted)
     named = dict(zip(_KEY, (part or None for part in key), strict=True))
-    for capability in figures.by_capability:
+    for capability in estimates.by_capability:
         yield {**named, **_row(capability, [run for run in counted if run.group == capability])}
     yield {**named, **_row("all", counted)}
-    yield {**named, **_macro(figures, judged)}
+    yield {**named, **_macro(estimates, judged)}
 
 
 def _row(capability: str, runs: Sequence[Run]) -> dict[str, object]:
@@ -169,7 +169,7 @@ def _spread(one: Rate) -> dict[str, object]:
 
 
 def _why(one: Rate, judged: Rate) -> str | None:
-    """Why figures of a row are empty."""
+    """Why estimates of a row are empty."""
     reasons = [] if one.scored else [_NONE]
     if one.scored and not judged.scored:
         reasons.append("judged_rate: no judge decided any run")
@@ -178,14 +178,14 @@ def _why(one: Rate, judged: Rate) -> str | None:
     return "; ".join(reasons) or None
 
 
-def _macro(figures: Gsr, judged: Gsr) -> dict[str, object]:
+def _macro(estimates: Gsr, judged: Gsr) -> dict[str, object]:
     return {
         "capability": "macro",
-        "gsr": figures.macro,
+        "gsr": estimates.macro,
         "judged_rate": judged.macro,
-        "gsr_sd": figures.macro_sd,
-        "gsr_sem": figures.macro_sem,
-        "reason": _MEAN if figures.macro is not None else f"{_MEAN}; {_NONE}",
+        "gsr_sd": estimates.macro_sd,
+        "gsr_sem": estimates.macro_sem,
+        "reason": _MEAN if estimates.macro is not None else f"{_MEAN}; {_NONE}",
     }
 
 

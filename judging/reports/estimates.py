@@ -167,7 +167,7 @@ def rows_for_errors(
     kind: str,
     rate: str,
 ) -> pd.DataFrame:
-    """The error pairs that a mark or figure counts, as many as its n; an empty argument is any.
+    """The error pairs that a mark or estimate counts, as many as its n; an empty argument is any.
 
     `rate` says which errors of the judge count, by `kind` (caught, localized): those of its dimension (`recall`, and
     where no rate is given), those it predicts (`precision`), either (`f1`, `f2`), all (`accuracy`, and under a
@@ -224,7 +224,7 @@ def _each_error(pairs: pd.DataFrame) -> pd.DataFrame:
 def rows_for_scores(
     sources: Sources, judge_model: str, dimension: str, split: str, reference_score: str, judge_score: str, metric: str
 ) -> pd.DataFrame:
-    """The pairs of scores that a mark or figure counts; an empty argument is any, several scores stand by commas.
+    """The pairs of scores that a mark or estimate counts; an empty argument is any, several scores stand by commas.
 
     Failed judgements stand behind an accuracy (`metric`) where they count as wrong.
     """
@@ -403,7 +403,7 @@ def overlap(sources: Sources) -> pd.DataFrame:
 
 
 def incomplete(sources: Sources) -> pd.DataFrame:
-    """trace_id, error_id, annotator, lacks of the errors that are in no figure: they lack what a judge could find."""
+    """trace_id, error_id, annotator, lacks of the errors that are in no estimate: they lack what a judge could find."""
     return sources.frames.incomplete
 
 
@@ -466,7 +466,7 @@ def _table(name: str) -> Build:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class Recipe:
     """How an estimate is made from `Sources` and its arguments.
 
     `ignores` are the filters that it is made without: set otherwise, it is the same, and is not made again. `is_slow`:
@@ -491,8 +491,8 @@ _PEOPLE: Final = ("reference", "judge_models", "dimensions", "versions", "matche
 _RATERS: Final = ("reference", "matches", "missing", "repeat", "tolerance")
 
 
-def _each(*names: str, ignores: tuple[str, ...] = (), is_slow: bool = False) -> dict[str, Estimate]:
-    return {name: Estimate(build=_build_of(name), ignores=ignores, is_slow=is_slow) for name in names}
+def _each(*names: str, ignores: tuple[str, ...] = (), is_slow: bool = False) -> dict[str, Recipe]:
+    return {name: Recipe(build=_build_of(name), ignores=ignores, is_slow=is_slow) for name in names}
 
 
 def _build_of(name: str) -> Build:
@@ -503,7 +503,7 @@ def _build_of(name: str) -> Build:
     return _derived(name) if name in _DERIVED else globals()[name]
 
 
-ESTIMATES: Final[Mapping[str, Estimate]] = {
+ESTIMATES: Final[Mapping[str, Recipe]] = {
     **_each(*FRAMES, *OPINIONS, *DERIVED, *(f"table.{table.name}" for table in TABLES)),
     **_each(
         "differences", "flips", "found_by_one", "rows_for_errors", "errors_by_slice", "scores_by_slice",

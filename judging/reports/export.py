@@ -162,7 +162,7 @@ class Facts:
     traces: int
     reference_errors: int
     incomplete_errors: int
-    """Without a span, a dimension or an impact: in no figure."""
+    """Without a span, a dimension or an impact: in no estimate."""
     votes: list[Json]
     same_traces: Mapping[str, Json]
     """`same_traces.Overlap`, whether it was applied, and what that means in words."""
@@ -298,8 +298,8 @@ def _hash(rows: Sequence[Any]) -> str:
 
 
 def csv_text(frame: pd.DataFrame, table: Table) -> str:
-    """`printed` as CSV; text that a spreadsheet would run as a formula is quoted, figures are not."""
-    return spreadsheet.csv_text(printed(frame, table), figures=numeric_columns(frame))
+    """`printed` as CSV; text that a spreadsheet would run as a formula is quoted, estimates are not."""
+    return spreadsheet.csv_text(printed(frame, table), numbers=numeric_columns(frame))
 
 
 def _csv(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:

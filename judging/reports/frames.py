@@ -66,7 +66,7 @@ class Frames:
     votes: pd.DataFrame
     jury_votes: pd.DataFrame
     incomplete: pd.DataFrame
-    """trace_id, error_id, annotator, lacks: errors that can neither be caught nor missed, and are in no figure."""
+    """trace_id, error_id, annotator, lacks: errors that can neither be caught nor missed, and are in no estimate."""
     own_error_pairs: pd.DataFrame
     """`error_pairs` of each judge on its own traces; another frame only where `overlap` is applied."""
     overlap: Overlap
@@ -92,7 +92,7 @@ FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in _AB
 
 
 class LazyFrames:
-    """`Frames` of which each is made when it is first asked for: few figures need them all.
+    """`Frames` of which each is made when it is first asked for: few estimates need them all.
 
     Everything comes from the columns; what only the database holds is read at once, at their revision.
     """

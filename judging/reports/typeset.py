@@ -1,4 +1,4 @@
-"""A report table as a paper prints it: an interval beside its figure, words for names, what never varies above."""
+"""A report table as a paper prints it: an interval beside its estimate, words for names, what never varies above."""
 
 from __future__ import annotations
 
@@ -98,21 +98,21 @@ def _of_least(text: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_intervals(text: pd.DataFrame) -> pd.DataFrame:
-    """Bounds in the cell of their figure: `0.624 [0.410, 0.802]`; those of none in a column of their own."""
+    """Bounds in the cell of their estimate: `0.624 [0.410, 0.802]`; those of none in a column of their own."""
     joined = text.copy()
     for low in [name for name in map(str, text.columns) if name == "low" or re.search("_low(_pct)?$", name)]:
         high = low.replace("low", "high") if low == "low" else re.sub("_low(?=_pct$|$)", "_high", low)
-        figure = _figure_of(low, text)
-        if figure is None or high not in text.columns:
+        estimate = _estimate_of(low, text)
+        if estimate is None or high not in text.columns:
             continue
         bounds = "[" + text[low] + ", " + text[high] + "]"
         bounds = bounds.where(text[low] != "", "")
-        joined[figure] = (text[figure] + " " + bounds).str.strip() if figure in text.columns else bounds
+        joined[estimate] = (text[estimate] + " " + bounds).str.strip() if estimate in text.columns else bounds
         joined = joined.drop(columns=[low, high])
     return joined
 
 
-def _figure_of(low: str, text: pd.DataFrame) -> str | None:
+def _estimate_of(low: str, text: pd.DataFrame) -> str | None:
     """The column that the bound is of; a new one for an interval by another way; None for a lowest value."""
     if low == "low":
         return next((name for name in ("value", "difference") if name in text.columns), None)
@@ -154,11 +154,11 @@ def _reason_in_words(reason: str) -> str:
     return "; ".join(f"{', '.join(map(_named, names.split(', ')))}{colon}{why}" for names, colon, why in parts)
 
 
-def _named(figure: str) -> str:
-    """The figure in words; the kind of gap after it stays."""
-    if figure.endswith("_low"):
-        return f"{words(figure.removesuffix('_low'))} interval"
-    name, space, gap = figure.partition(" ")
+def _named(estimate: str) -> str:
+    """The estimate in words; the kind of gap after it stays."""
+    if estimate.endswith("_low"):
+        return f"{words(estimate.removesuffix('_low'))} interval"
+    name, space, gap = estimate.partition(" ")
     return words(name) + space + gap
 
 

@@ -31,8 +31,8 @@ def workload(connection: Connection) -> pd.DataFrame:
     for name in MEANS:
         n, total, squares = (sums[f"{name}{end}"].to_numpy(dtype=np.float64) for end in ("_n", "_sum", "_squares"))
         low, high = mean_bounds(n, total, squares)
-        figures = {"": divide(total, n), "_low": np.maximum(low, 0.0), "_high": high, "_n": n.astype(np.int64)}
-        parts.append(pd.DataFrame({f"{name}{end}": values for end, values in figures.items()}))
+        estimates = {"": divide(total, n), "_low": np.maximum(low, 0.0), "_high": high, "_n": n.astype(np.int64)}
+        parts.append(pd.DataFrame({f"{name}{end}": values for end, values in estimates.items()}))
     return pd.concat(parts, axis=1)
 
 

@@ -56,7 +56,7 @@ class CostRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class CostEstimate:
     """Rows by judge and model; `total` sums them. `too_long` names traces that will be cut to fit a model."""
 
     rows: tuple[CostRow, ...]
@@ -100,7 +100,7 @@ def estimate(
     models: Mapping[str, ModelSetup],
     *,
     answer_tokens: int = ANSWER_TOKENS,
-) -> Estimate:
+) -> CostEstimate:
     """The cost of a run in four ways. The judges of one trace share its cached prefix, in equal parts."""
     rows = []
     for model in spec.models:
@@ -112,7 +112,7 @@ def estimate(
     limits = [setup.context for setup in models.values() if setup.context is not None]
     room = min(limits, default=None)
     cut = () if room is None else tuple(size.trace_id for size in sizes if size.text_tokens > room)
-    return Estimate(rows=tuple(rows), total=_total(rows), traces=len(sizes), too_long=cut)
+    return CostEstimate(rows=tuple(rows), total=_total(rows), traces=len(sizes), too_long=cut)
 
 
 def _size(connection: Connection, trace_id: str, count: Callable[[str], int]) -> TraceSize:

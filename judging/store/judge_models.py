@@ -89,7 +89,7 @@ class JudgeVersion(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words, with the head of the hash that figures name it by."""
+        """In words, with the head of the hash that estimates name it by."""
         return f"{self.rubric} · {self.versioned}"
 
     @property

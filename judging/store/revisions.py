@@ -1,6 +1,6 @@
 """Which state of the store something was made from: numbers that change whenever what it was made from does.
 
-The keys of caches, and of figures that are kept on disk.
+The keys of caches, and of estimates that are kept on disk.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_revision(connection: Connection, parts: Iterable[ColumnElement[int]]) -
 
 
 def revision(connection: Connection) -> Revision:
-    """Changes whenever anything that a figure depends on changes: the key for caches.
+    """Changes whenever anything that an estimate depends on changes: the key for caches.
 
     Counts stand beside the newest keys: cells that wait again change no key, and the clock of a process may be
     behind that of another.

@@ -89,7 +89,7 @@ def full(sample_home: Path, tmp_path: Path, clean_caches: None) -> Workspace:
 
 @pytest.fixture
 def shown(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
-    """The filled workspace itself, for who only looks: figures that one test had made are there for the next.
+    """The filled workspace itself, for who only looks: estimates that one test had made are there for the next.
 
     `tests.sharing` has these tests come before those that start anew.
     """

@@ -82,7 +82,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
     assert listed[["trace_id", "error_id", "lacks"]].to_numpy().tolist() == [[vague.trace_id, vague.label_id, "span"]]
 
 
-def test_the_table_shows_n_and_says_why_a_figure_is_undefined(shown: Workspace, open_page: OpenPage) -> None:
+def test_the_table_shows_n_and_says_why_a_estimate_is_undefined(shown: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement", traces="each judge's own").dataframe[1].value
     gf = table[(table["judge_model"] == "checks") & (table["dimension"] == "GF")].iloc[0]
     assert gf["caught.precision"] == "n/a: no positive predicted"
@@ -372,8 +372,8 @@ def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(
 ) -> None:
     at = open_page("agreement", view="Scores", reference="ada", judge_models="checks")
     means = next(table.value for table in at.dataframe if "mean bias" in table.value)
-    figures = estimates.inputs(Filters(reference="ada", judge_models=("checks",))).score_estimates
-    of_bias = figures[(figures["metric"] == "bias") & (figures["n"] > 0)]
+    rows = estimates.inputs(Filters(reference="ada", judge_models=("checks",))).score_estimates
+    of_bias = rows[(rows["metric"] == "bias") & (rows["n"] > 0)]
     assert len(means) == len(of_bias)
     for place, row in enumerate(of_bias.itertuples()):
         assert means["mean bias"].iloc[place].endswith(f"n {row.n}")
@@ -390,8 +390,8 @@ def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(
 def test_each_estimate_of_a_slice_lists_as_many_rows_as_it_counts(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", view="Errors", reference="ada", judge_models="checks", slice="span kind of the error")
     card = next(table.value for table in at.dataframe if "judge × slice, p" in table.value)
-    figures = estimate(Filters(reference="ada", judge_models=("checks",)), "errors_by_slice", "kind")
-    recall = figures[(figures["kind"] == "caught") & (figures["metric"] == "recall")]
+    estimates = estimate(Filters(reference="ada", judge_models=("checks",)), "errors_by_slice", "kind")
+    recall = estimates[(estimates["kind"] == "caught") & (estimates["metric"] == "recall")]
     assert set(recall["slice"]) <= set(card.columns)
     assert set(card["judge × slice, p"]) == {"n/a: no other judge model", "n/a: no positives"}
     place, dimension = next((n, name.split()[1]) for n, name in enumerate(card["judge"]) if name == "checks LC")
@@ -400,7 +400,9 @@ def test_each_estimate_of_a_slice_lists_as_many_rows_as_it_counts(shown: Workspa
         choose(at, "slices-caught", (place, str(row.slice)))
         assert behind(at) == [row.n]
     # 23 errors of ada's, each in one slice
-    whole = figures[(figures["kind"] == "caught") & (figures["metric"] == "recall") & (figures["dimension"] == "LC")]
+    whole = estimates[
+        (estimates["kind"] == "caught") & (estimates["metric"] == "recall") & (estimates["dimension"] == "LC")
+    ]
     assert int(whole[["tp", "fp", "fn", "tn", "failed", "not_matched"]].to_numpy().sum()) == 23
 
 
@@ -432,9 +434,9 @@ def test_the_errors_that_people_were_compared_on_open_in_work_while_there_is_no_
     people_alone: Workspace, open_page: OpenPage
 ) -> None:
     at = open_page("agreement", view="Raters")
-    figures = next(table.value for table in at.dataframe if "kind" in table.value)
-    choose(at, "error-ceiling", (len(figures) - 1, "recall"))
-    assert behind(at) == [int(figures["recall"].iloc[-1].rpartition("n ")[2])]
+    estimates = next(table.value for table in at.dataframe if "kind" in table.value)
+    choose(at, "error-ceiling", (len(estimates) - 1, "recall"))
+    assert behind(at) == [int(estimates["recall"].iloc[-1].rpartition("n ")[2])]
     choose(at, "behind-error-ceiling", 0)
     assert at.button(key="behind-error-ceiling-open").label == "Open the span in Work"
     with read_transaction(people_alone.engine) as connection:

@@ -13,7 +13,7 @@ from streamlit.util import AttributeDictionary
 from tracejury.app.components import charts
 from tracejury.app.components.charts import FINAL, rater_dots
 from tracejury.app.components.drilldown import chosen_point
-from tracejury.app.components.judges import FIGURES
+from tracejury.app.components.judges import JUDGE_METRICS
 from tracejury.judging.agreement import scores
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
 from tracejury.judging.agreement.metrics import METRICS
@@ -24,11 +24,11 @@ def traces(figure: object, name: str) -> object:
 
 
 def test_forest_draws_estimates_with_their_intervals_and_names_the_undefined() -> None:
-    figures = pd.DataFrame(
+    estimates = pd.DataFrame(
         [("LC", 0.5, 0.4, 0.7, 20, None), ("EE", 0.9, 0.5, 1.0, 4, None), ("PA", None, None, None, 0, "no positives")],
         columns=["label", "value", "low", "high", "n", "reason"],
     ).astype({"value": "float64", "low": "float64", "high": "float64"})
-    figure = charts.forest(figures, title="Recall")
+    figure = charts.forest(estimates, title="Recall")
     judge = traces(figure, "judge, 95 % interval")
     assert list(judge.x) == [0.5]
     np.testing.assert_allclose(judge.error_x.array, [0.2])
@@ -42,14 +42,14 @@ def test_forest_draws_estimates_with_their_intervals_and_names_the_undefined() -
 
 
 def test_forest_draws_the_human_ceiling_of_each_row() -> None:
-    figures = pd.DataFrame(
+    estimates = pd.DataFrame(
         {
             "label": ["LC", "EE"], "value": [0.5, 0.6], "low": [0.4, 0.5], "high": [0.6, 0.7], "n": [20, 20],
             "reason": [None, None], "ceiling": [0.9, np.nan], "ceiling_low": [0.8, np.nan],
             "ceiling_high": [1.0, np.nan],
         }
     )  # fmt: skip
-    figure = charts.forest(figures, title="AC2")
+    figure = charts.forest(estimates, title="AC2")
     assert list(traces(figure, "human ceiling").x) == [0.9]
     assert [v for v in traces(figure, "its 95 % interval").x if v is not None] == [0.8, 1.0]
 
@@ -298,12 +298,12 @@ def test_every_colour_of_a_series_is_told_apart_by_name_not_by_colour_alone() ->
 
 def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
     values = pd.DataFrame({"label": ["LC"] * 5 + ["EE"], "value": [1.0, 2.0, 3.0, 4.0, 40.0, np.nan]})
-    found = charts.box_figures(values)
+    found = charts.box_numbers(values)
     # n = 5: Hazen's quartiles lie at ranks 0.25 * 5 + 0.5 = 1.75, 3 and 4.25; 40 is beyond 13 + 1.5 * 11.25
     assert found.to_dict("records") == [
         {"label": "LC", "n": 5, "low": 1, "q1": 1.75, "median": 3, "q3": 13, "high": 4, "outliers": [40.0]}
     ]
-    plain = charts.boxes(charts.box_figures(values[:4]), y_title="s").data
+    plain = charts.boxes(charts.box_numbers(values[:4]), y_title="s").data
     assert [(one.type, one.y is None) for one in plain] == [("box", True), ("bar", False)]
     assert list(plain[0].median) == [2.5]
     box, reach, beyond = charts.boxes(found, y_title="s").data
@@ -371,8 +371,10 @@ def test_the_more_a_square_counts_the_farther_it_is_from_the_page_in_both_scheme
 
 def test_a_long_name_keeps_its_end_on_the_axis_and_is_whole_below_the_pointer() -> None:
     jury = "openai/gpt-4.1-mini + openai/o4-mini + openai/gpt-5-nano · jury majority LC"
-    figures = pd.DataFrame([(jury, 0.5, 0.4, 0.7, 20, None)], columns=["label", "value", "low", "high", "n", "reason"])
-    figure = charts.forest(figures, title="Recall")
+    estimates = pd.DataFrame(
+        [(jury, 0.5, 0.4, 0.7, 20, None)], columns=["label", "value", "low", "high", "n", "reason"]
+    )
+    figure = charts.forest(estimates, title="Recall")
     (shown,) = figure.layout.yaxis.ticktext
     assert len(shown) < 50
     assert shown.endswith("jury majority LC  (n 20)")
@@ -519,7 +521,7 @@ def test_a_bar_of_where_errors_start_says_whose_errors_of_which_part_it_counts()
 
 @pytest.mark.parametrize("metric", scores.SCORE_METRICS, ids=lambda metric: metric.name)
 def test_a_metric_of_scores_is_offered_and_drawn_as_its_record_says(metric: scores.ScoreMetric) -> None:
-    (offered,) = [figure for figure in FIGURES if figure.name == f"scores.{metric.name}"]
+    (offered,) = [figure for figure in JUDGE_METRICS if figure.name == f"scores.{metric.name}"]
     assert offered.metric == metric
     row = {"label": "x LC", "value": 0.5, "low": 0.4, "high": 0.6, "n": 12, "reason": None}
     drawn = charts.forest(pd.DataFrame([row]), title=offered.title, metric=metric)

@@ -23,7 +23,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "width"), [("a name", "content"), ("x" * FREE_TEXT, "content"), ("x" * (FREE_TEXT + 1), "stretch")]
 )
-def test_a_table_of_figures_is_as_wide_as_they_are_and_one_of_texts_as_the_page(
+def test_a_table_of_estimates_is_as_wide_as_they_are_and_one_of_texts_as_the_page(
     shown: dict[str, Any], text: str, width: str
 ) -> None:
     data_table(pd.DataFrame({"annotator": ["ada", text], "submitted": [1, 2]}))

@@ -1,4 +1,4 @@
-"""What a click lists: as many errors, traces or findings as the figure that was clicked counts."""
+"""What a click lists: as many errors, traces or findings as the estimate that was clicked counts."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def listed(choice: Filters, *asked: str) -> pd.DataFrame:
 
 
 def test_behind_every_rate_stand_as_many_errors_as_its_n(choice: Filters) -> None:
-    figures = errors.error_estimates(estimates.inputs(choice).error_rates)
-    assert set(figures["metric"]) == set(ERROR_METRICS)
-    for row in figures.itertuples():
+    rates = errors.error_estimates(estimates.inputs(choice).error_rates)
+    assert set(rates["metric"]) == set(ERROR_METRICS)
+    for row in rates.itertuples():
         found = listed(choice, row.judge_model, row.dimension, row.split, row.impact, "", row.kind, row.metric)
         assert len(found) == row.n, row
         if row.metric == "recall":
@@ -93,7 +93,7 @@ def test_behind_a_square_of_dimensions_by_judges_stand_its_errors(shown: Workspa
         assert (len(found), found["caught"].sum(), found["localized"].sum()) == (row.errors, row.caught, row.localized)
 
 
-def test_behind_a_score_figure_stand_as_many_traces_as_its_n(choice: Filters) -> None:
+def test_behind_a_score_estimate_stand_as_many_traces_as_its_n(choice: Filters) -> None:
     table = estimates.inputs(choice).score_estimates
     for row in table[table["metric"].isin([*ACCURACIES, "ac2", "bias"])].itertuples():
         found = estimate(choice, "rows_for_scores", row.judge_model, row.dimension, row.split, "", "", row.metric)
@@ -164,7 +164,7 @@ def test_a_list_opens_compare_at_the_pair_of_the_judge_that_was_clicked(shown: W
 
 
 def test_the_choice_is_the_one_of_the_page(choice: Filters) -> None:
-    """Failed judgements stand behind a figure only where they count as misses."""
+    """Failed judgements stand behind an estimate only where they count as misses."""
     kept, other = (
         len(listed(replace(choice, missing=missing), "careful-judge", "", "", "all", "", "caught", "recall"))
         for missing in ("drop", "disagree")
@@ -172,7 +172,7 @@ def test_the_choice_is_the_one_of_the_page(choice: Filters) -> None:
     assert kept < other
 
 
-def test_the_pairs_of_one_judge_s_bias_are_those_of_its_figure(shown: Workspace) -> None:
+def test_the_pairs_of_one_judge_s_bias_are_those_of_its_estimate(shown: Workspace) -> None:
     choice = Filters(reference="ada", draws=0)
     table = estimates.inputs(choice).score_estimates
     for row in table[(table["metric"] == "bias") & (table["n"] > 0)].itertuples():

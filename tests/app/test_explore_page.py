@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.conftest import OpenPage
 from tests.app.marks import choose, click, drawn, marks_of, numbers, texts
 
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 from tracejury.ingest.store import load, read_transaction, trace_ids, write_transaction
 from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.labels.sightings import sightings

@@ -26,7 +26,7 @@ from tracejury.app import datasets, estimates, grants
 from tracejury.app.api.exports import PURPOSE, export_routes
 from tracejury.app.api.scripts import mint_script
 from tracejury.app.cli import main
-from tracejury.app.components.judges import every_figure
+from tracejury.app.components.judges import every_metric
 from tracejury.app.components.snapshot import snapshot
 from tracejury.app.estimates import estimate
 from tracejury.app.grants import Grant, mint
@@ -320,8 +320,8 @@ def test_the_snapshot_shows_agreement_below_chance() -> None:
     assert float(lowest) <= -1
 
 
-def test_every_figure_is_there_once_with_its_n_and_reason(shown: Workspace) -> None:
-    long = every_figure(estimates.inputs(Filters()))
+def test_every_estimate_is_there_once_with_its_n_and_reason(shown: Workspace) -> None:
+    long = every_metric(estimates.inputs(Filters()))
     assert not long.duplicated(["judge_model", "dimension", "split", "metric"]).any()
     undefined = long[long["value"].isna()]
     assert undefined["reason"].notna().all()
@@ -394,7 +394,7 @@ def test_a_name_that_heads_a_column_is_as_safe_as_one_in_a_cell() -> None:
 
 
 def test_labels_of_a_filter_of_blind_ones_are_blind(full: Workspace) -> None:
-    """As the figures beside them: a label that was changed when the judge was revealed counts as it was before."""
+    """As the estimates beside them: a label that was changed when the judge was revealed counts as it was before."""
     with read_transaction(full.engine) as connection:
         one = error_labels(connection, tables.error_label.c.annotator == "ada")[0]
     changed = replace(one, phase="revealed", description="now I see it")

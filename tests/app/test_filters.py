@@ -1,4 +1,4 @@
-"""Filters, figures and names: what they say is what is computed, and nothing from outside becomes markup."""
+"""Filters, estimates and names: what they say is what is computed, and nothing from outside becomes markup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from tests.app.workspaces import REPEATED
 
 from tracejury.app import datasets, listings, options
 from tracejury.app.cli import main
-from tracejury.app.components.figures import aligned, cell_text, definition, figure_text, plain, wide_table, with_labels
+from tracejury.app.components.estimate_text import (
+    aligned,
+    cell_text,
+    definition,
+    estimate_text,
+    plain,
+    wide_table,
+    with_labels,
+)
 from tracejury.app.estimates import estimate
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.majority import MAJORITY
@@ -156,12 +164,12 @@ def test_versions_are_offered_by_words_and_set_beside_each_other(full: Workspace
     )
 
 
-def test_figures_have_fixed_decimals_rounded_half_up() -> None:
-    assert figure_text(13 / 32, 0.25, 1.0, digits=4) == "0.4063 [0.2500, 1.0000]"
-    assert figure_text(0.5) == "0.500"
+def test_estimates_have_fixed_decimals_rounded_half_up() -> None:
+    assert estimate_text(13 / 32, 0.25, 1.0, digits=4) == "0.4063 [0.2500, 1.0000]"
+    assert estimate_text(0.5) == "0.500"
 
 
-def test_an_undefined_figure_names_its_reason_and_is_never_zero() -> None:
+def test_an_undefined_estimate_names_its_reason_and_is_never_zero() -> None:
     row = {"value": float("nan"), "low": None, "high": None, "n": 0, "reason": "no positives"}
     assert cell_text(row) == "n/a: no positives"
     assert cell_text({**row, "value": 0.0, "n": 12, "reason": None}) == "0.000  n 12"
@@ -181,7 +189,7 @@ def test_few_units_and_undefined_cells_are_grey() -> None:
     assert list(grey["recall"]) == [True, False, True]
 
 
-def test_the_figures_of_a_column_stand_in_line_whatever_their_n() -> None:
+def test_the_estimates_of_a_column_stand_in_line_whatever_their_n() -> None:
     cells = ["0.500  n 9", "–", "0.250  n 1,024", "n/a: no positives"]
     assert aligned(cells) == ["0.500  n \u2007\u2008\u2007\u20079", "–", "0.250  n 1,024", "n/a: no positives"]
     assert aligned(["n/a: no positives"]) == ["n/a: no positives"]

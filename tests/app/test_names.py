@@ -10,7 +10,7 @@ from sqlalchemy import Text, update
 from streamlit.testing.v1 import AppTest
 from tests.app.conftest import OpenPage
 
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 from tracejury.app.pages import PAGES
 from tracejury.ingest.store import schema, write_transaction
 from tracejury.judging.store import Workspace

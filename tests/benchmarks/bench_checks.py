@@ -26,14 +26,14 @@ Pairs = Mapping[str, frozenset[Pair]]
 """By trace id: what was labelled, or what was found, as (span, category)."""
 Counting = Callable[[Pairs, Pairs, Iterable[str]], "Counts"]
 HALVES_SEED, SPLITS = 7, 200
-FIGURES = ("precision", "F1", "F1 less gemini's")
+JUDGE_METRICS = ("precision", "F1", "F1 less gemini's")
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Predictions against labels. A figure whose denominator is zero is None."""
+    """Predictions against labels. A estimate whose denominator is zero is None."""
 
     hits: int
     predicted: int
@@ -53,8 +53,8 @@ class Counts:
         return 2 * self.hits / both if both else None
 
     def __str__(self) -> str:
-        figures = (f"{value:.3f}" if value is not None else "n/a" for value in (self.precision, self.recall, self.f1))
-        return "  ".join((*figures, f"{self.hits:4d} of {self.predicted:4d} found, {self.labelled:4d} labelled"))
+        estimates = (f"{value:.3f}" if value is not None else "n/a" for value in (self.precision, self.recall, self.f1))
+        return "  ".join((*estimates, f"{self.hits:4d} of {self.predicted:4d} found, {self.labelled:4d} labelled"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,10 +135,10 @@ def stability(gold: Pairs, found: Pairs, baseline: Pairs, traces: Iterable[str],
     for trace in sorted(traces):
         ours, theirs = count(gold, found, [trace]), count(gold, baseline, [trace])
         rows.append((ours.hits, ours.predicted, ours.labelled, theirs.hits, theirs.predicted))
-    return cluster_bootstrap(np.array(rows), _figures)
+    return cluster_bootstrap(np.array(rows), _estimates)
 
 
-def _figures(sums: Floats) -> Floats:
+def _estimates(sums: Floats) -> Floats:
     hits, predicted, labelled, their_hits, their_predicted = np.moveaxis(sums, -1, 0)
     f1 = 2 * hits / (predicted + labelled)
     return np.stack([hits / predicted, f1, f1 - 2 * their_hits / (their_predicted + labelled)], axis=-1)
@@ -173,15 +173,15 @@ def _print_halves(material: Material, gold: Pairs, traces: frozenset[str]) -> No
 
 
 def _print_stability(label: str, material: Material, gold: Pairs, traces: frozenset[str]) -> None:
-    """95 % intervals by resampling traces, and the range of the figures when any one trace is left out."""
+    """95 % intervals by resampling traces, and the range of the estimates when any one trace is left out."""
     for name, count in (("pairs", pairs), ("spans", spans)):
         drawn = stability(gold, material.found, material.baseline, traces, count)
         low, high = drawn.interval()
         least, most = drawn.left_out.min(axis=0), drawn.left_out.max(axis=0)
-        known = FIGURES if label == "GAIA" else FIGURES[:2]  # the baseline answered for GAIA only
-        for place, figure in enumerate(known):
+        known = JUDGE_METRICS if label == "GAIA" else JUDGE_METRICS[:2]  # the baseline answered for GAIA only
+        for place, estimate in enumerate(known):
             print(
-                f"{label} {name}, {figure}: {drawn.estimate[place]:.3f}, 95 % {low[place]:.3f} to {high[place]:.3f}, "
+                f"{label} {name}, {estimate}: {drawn.estimate[place]:.3f}, 95 % {low[place]:.3f} to {high[place]:.3f}, "
                 f"any one trace left out {least[place]:.3f} to {most[place]:.3f}"
             )
 

@@ -2,7 +2,7 @@
 
 `useful` is the moment when a named element of the page's own shows (after a change: shows something else than before,
 or the same at rest), `whole` when the page has come to rest and shows nothing that is still being computed. `web` is
-the CPU of the app's own process until then, `beside` that of the processes that make its figures: a busy machine
+the CPU of the app's own process until then, `beside` that of the processes that make its estimates: a busy machine
 changes them far less than it changes the seconds of a clock.
 
 The browser has a profile, as a person's has: it keeps the scripts of an earlier visit, compiled. A change is timed from

@@ -310,10 +310,10 @@ def test_a_real_benchmark_of_two_configs_has_the_digits_of_its_statistics(shared
     rates = tables(tmp_path, home)["gaia2_gsr"].set_index("capability")
     assert rates.loc["all", ["scored", "succeeded"]].tolist() == [9, 4]
     assert rates.loc["macro", "gsr"] == 0.41666666666666663
-    for name, figures in (("all", "micro_"), ("macro", "macro_")):
-        assert rates.loc[name, "gsr"] * 100 == pytest.approx(told["global"][f"{figures}success_rate"], abs=1e-12)
-        assert rates.loc[name, "gsr_sd"] * 100 == pytest.approx(told["global"][f"{figures}success_rate_std"])
-        assert rates.loc[name, "gsr_sem"] * 100 == pytest.approx(told["global"][f"{figures}success_rate_sem"])
+    for name, estimates in (("all", "micro_"), ("macro", "macro_")):
+        assert rates.loc[name, "gsr"] * 100 == pytest.approx(told["global"][f"{estimates}success_rate"], abs=1e-12)
+        assert rates.loc[name, "gsr_sd"] * 100 == pytest.approx(told["global"][f"{estimates}success_rate_std"])
+        assert rates.loc[name, "gsr_sem"] * 100 == pytest.approx(told["global"][f"{estimates}success_rate_sem"])
     for name, key in (("execution", "execution"), ("mini", "mini_standard")):
         of_capability = told["per_capability"][key]
         assert rates.loc[name, "gsr"] * 100 == pytest.approx(of_capability["success_rate"], abs=1e-12)

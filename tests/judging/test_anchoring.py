@@ -281,7 +281,7 @@ class TestPractice:
         assert all(label.description and label.span_ids and label.evidence for label in answer.missed)
         assert practice_score([answer]) == PracticeScore(points=1, of=5 + 7)
 
-    def test_practice_stays_out_of_every_figure(self, space: Workspace) -> None:
+    def test_practice_stays_out_of_every_estimate(self, space: Workspace) -> None:
         from tracejury.judging.reports.filters import Filters
         from tracejury.judging.reports.frames import load_frames
 

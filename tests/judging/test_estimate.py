@@ -14,7 +14,7 @@ from tracejury.ingest.trace import Trace
 from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import ModelReply, ModelRequest, Prices, known_prices
 from tracejury.judging.judges.prompt import build_prompt
-from tracejury.judging.runs.cost_estimate import ANSWER_TOKENS, Estimate, TraceSize, estimate, trace_sizes
+from tracejury.judging.runs.cost_estimate import ANSWER_TOKENS, CostEstimate, TraceSize, estimate, trace_sizes
 from tracejury.judging.runs.run_spec import RunSpec
 from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.runs.runner import ModelSetup, Runner
@@ -23,7 +23,7 @@ PRICES = Prices(prompt=1.0, completion=10.0, cache_read=0.1, cache_write=1.25, b
 SIZE = TraceSize(trace_id="t", raw_tokens=50_000, text_tokens=10_000, spans=4)
 
 
-def of(spec: RunSpec, prices: Prices | None = PRICES, sizes: list[TraceSize] | None = None) -> Estimate:
+def of(spec: RunSpec, prices: Prices | None = PRICES, sizes: list[TraceSize] | None = None) -> CostEstimate:
     models = {name: ModelSetup(call=Counting(), prices=prices, count=len) for name in spec.models}
     return estimate(spec, sizes or [SIZE], RUBRICS, models)
 

@@ -216,7 +216,7 @@ class TestStore:
             seen = visible_labels(connection, annotator="root", role="admin", trace_id=TRACE)
         assert len(seen.findings) == 3
 
-    def test_a_figure_of_all_judges_counts_each_score_once(self, grid: Grid) -> None:
+    def test_an_estimate_of_all_judges_counts_each_score_once(self, grid: Grid) -> None:
         label(grid)
         made = frames(grid)
         (line,) = bias_lines(Sources(frames=made, inputs=inputs_of(made, Filters(), {}))).to_dict("records")

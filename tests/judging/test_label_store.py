@@ -378,7 +378,7 @@ class TestFrames:
         with read_transaction(opened.engine) as connection:
             assert load_frames(connection, Filters(reference="ada")).error_pairs.empty
 
-    def test_errors_that_lack_what_a_judge_could_find_are_in_no_figure_and_counted(self, opened: Workspace) -> None:
+    def test_errors_that_lack_what_a_judge_could_find_are_in_no_estimate_and_counted(self, opened: Workspace) -> None:
         vague = replace(error_label(2), span_ids=(), impact=None)
         put(opened, errors=[error_label(1), vague])
         import_outcomes(opened.engine, [verdict()], model="m", author="test")

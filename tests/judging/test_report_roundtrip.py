@@ -1,4 +1,4 @@
-"""A report from a workspace and one from its inputs as plain CSV are the same, figure by figure, on random data."""
+"""A report from a workspace and one from its inputs as plain CSV are the same, estimate by estimate, on random data."""
 
 import io
 from dataclasses import replace
@@ -93,7 +93,7 @@ def test_names_and_texts_that_begin_like_formulas_come_back_as_they_were(tmp_pat
     assert read_folder(tmp_path).frames["rationales"].to_dict("list") == columns
 
 
-def test_every_table_read_back_by_pandas_holds_the_figures(space: Workspace) -> None:
+def test_every_table_read_back_by_pandas_holds_the_estimates(space: Workspace) -> None:
     for name, frame in tables_from_frames(replace(inputs(space, None), draws=10)).items():
         table = BY_NAME[name]
         back = pd.read_csv(

@@ -162,8 +162,8 @@ class TestPersonPairs:
             selection = Filters(reference="ada", draws=0)
             frames = load_frames(connection, selection)
             inputs = inputs_of(frames, selection, opinions_of(connection, selection, frames))
-        figures = inputs.error_estimates.set_index(["dimension", "impact", "kind", "metric"])
-        assert figures.loc[("TC", "all", "caught", "recall"), "ceiling"] == pytest.approx(2 / 3)
+        estimates = inputs.error_estimates.set_index(["dimension", "impact", "kind", "metric"])
+        assert estimates.loc[("TC", "all", "caught", "recall"), "ceiling"] == pytest.approx(2 / 3)
         scores = inputs.scores_beside_people.set_index(["dimension", "metric"])
         assert scores.loc[("TC", "exact"), "ceiling"] == 0.5
 

@@ -19,7 +19,7 @@ def made() -> dict[str, pd.DataFrame]:
     return tables_from_frames(small_inputs())
 
 
-def test_intervals_stand_in_the_cell_of_their_figure(made: dict[str, pd.DataFrame]) -> None:
+def test_intervals_stand_in_the_cell_of_their_estimate(made: dict[str, pd.DataFrame]) -> None:
     shown = typeset(made[RATES.name], RATES, MADE)
     assert shown.cells["recall"].str.fullmatch(r"|[01]\.\d{4} \[[01]\.\d{4}, [01]\.\d{4}\]").all()
     assert {"recall", "F1", "TP"} <= set(shown.cells.columns) & set(shown.numeric)
@@ -45,7 +45,7 @@ def test_a_note_says_how_the_bounds_are_made() -> None:
     assert "In brackets 95 % intervals: of a kind." in typeset(frame, table, MADE).notes
 
 
-def test_a_bound_goes_to_its_own_figure_where_names_differ() -> None:
+def test_a_bound_goes_to_its_own_estimate_where_names_differ() -> None:
     frame = pd.DataFrame({
         "dimension": ["LC"], "alpha_interval": [0.5], "alpha_low": [0.4], "alpha_high": [0.6],
         "alpha_jackknife_low": [0.3],

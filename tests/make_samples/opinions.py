@@ -141,7 +141,7 @@ ADA: Mapping[str, Opinion] = {
                 "medium",
                 "Context Handling Failures",
                 "The task handed to the search agent leaves out the year 1911 and the word households.",
-                [Quote(7, "Find the census figures of Eastwick.")],
+                [Quote(7, "Find the census estimates of Eastwick.")],
             ),
             Said(
                 [19],
@@ -151,7 +151,7 @@ ADA: Mapping[str, Opinion] = {
                 "Sees that the year is wrong and yet sends the same request, word for word.",
                 [
                     Quote(19, "I need those of 1911, so I ask again."),
-                    Quote(19, "report = search_agent(task='Find the census figures of Eastwick.')"),
+                    Quote(19, "report = search_agent(task='Find the census estimates of Eastwick.')"),
                 ],
             ),
             Said(
@@ -160,7 +160,7 @@ ADA: Mapping[str, Opinion] = {
                 "medium",
                 "Task Orchestration",
                 "The new plan repeats the first one although it has failed twice; it does not even name the year.",
-                [Quote(27, "1. Ask search_agent for the census figures of Eastwick.")],
+                [Quote(27, "1. Ask search_agent for the census estimates of Eastwick.")],
             ),
             Said(
                 [38],
@@ -393,7 +393,7 @@ BEN: Mapping[str, Opinion] = {
                 "medium",
                 "Context Handling Failures",
                 "The year is missing in the request.",
-                [Quote(7, "search_agent(task='Find the census figures of Eastwick.')")],
+                [Quote(7, "search_agent(task='Find the census estimates of Eastwick.')")],
             ),
             Said(
                 [13],
@@ -417,7 +417,7 @@ BEN: Mapping[str, Opinion] = {
                 "high",
                 "Task Orchestration",
                 "A replan that changes nothing.",
-                [Quote(27, "1. Ask search_agent for the census figures of Eastwick.")],
+                [Quote(27, "1. Ask search_agent for the census estimates of Eastwick.")],
             ),
             Said(
                 [38],
@@ -632,14 +632,14 @@ CAREFUL: Mapping[str, Sequence[Guess]] = {
         Guess(
             "Resource Abuse",
             19,
-            "search_agent(task='Find the census figures of Eastwick.')",
+            "search_agent(task='Find the census estimates of Eastwick.')",
             "The request is repeated without a change.",
             "MEDIUM",
         ),
         Guess(
             "Incorrect Problem Identification",
             27,
-            "Ask search_agent for the census figures of Eastwick.",
+            "Ask search_agent for the census estimates of Eastwick.",
             "The replan is the old plan.",
             "MEDIUM",
         ),

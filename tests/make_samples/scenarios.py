@@ -168,7 +168,7 @@ GARDEN = Research(
 
 _CENSUS_PLAN = (
     "The parish and the year are given; the number of households must be looked up.\n\n## Plan\n"
-    "1. Ask search_agent for the census figures of Eastwick.\n"
+    "1. Ask search_agent for the census estimates of Eastwick.\n"
     "2. Take the number of households from its report.\n"
     "3. Give the number.\n<end_plan>"
 )
@@ -182,10 +182,10 @@ CENSUS = Research(
     level="2",
     manager=[
         _CENSUS_PLAN,
-        ask("Find the census figures of Eastwick.", "I start with the first step of the plan."),
+        ask("Find the census estimates of Eastwick.", "I start with the first step of the plan."),
         ask(
-            "Find the census figures of Eastwick.",
-            "These are the figures of 1901. I need those of 1911, so I ask again.",
+            "Find the census estimates of Eastwick.",
+            "These are the estimates of 1901. I need those of 1911, so I ask again.",
         ),
         _CENSUS_PLAN,
         ask(

@@ -1,7 +1,7 @@
 """Every chart of the researcher's pages: a frame in, a plotly figure out; no page, no store."""
 
 from tracejury.app.components.charts.counts import (
-    box_figures,
+    box_numbers,
     boxes,
     counted_bars,
     dimension_grid,
@@ -65,7 +65,7 @@ __all__ = [
     "VERMILLION",
     "alpha_histogram",
     "bias_plot",
-    "box_figures",
+    "box_numbers",
     "boxes",
     "bucket_confusion",
     "calibration_bars",

@@ -21,7 +21,7 @@ from tracejury.app.components.charts.style import (
     shortened,
     squares,
 )
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.frames import DIMENSION_ORDER, in_order
 from tracejury.judging.records import DIMENSIONS
 
@@ -151,7 +151,7 @@ def size_bars(stored: pd.DataFrame) -> go.Figure:
 BOX = ("label", "n", "low", "q1", "median", "q3", "high", "outliers")
 
 
-def box_figures(values: pd.DataFrame) -> pd.DataFrame:
+def box_numbers(values: pd.DataFrame) -> pd.DataFrame:
     """What `boxes` draws of `values` (label, value), one row a label: a browser need not hold every value.
 
     Quartiles as Plotly's own (Hazen); `low` and `high` are the values farthest out that lie within 1.5 times the
@@ -168,48 +168,48 @@ def box_figures(values: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(BOX))
 
 
-def boxes(figures: pd.DataFrame, *, y_title: str, noun: str = "values") -> go.Figure:
-    """One box a label (`figures` as `box_figures` gives them), what lies beyond it shown value by value.
+def boxes(numbers: pd.DataFrame, *, y_title: str, noun: str = "values") -> go.Figure:
+    """One box a label (`numbers` as `box_numbers` gives them), what lies beyond it shown value by value.
 
     `customdata` begins with (label, n) of a box and is (label, value) of a mark beyond it; `noun`: what n counts.
     """
     figure = go.Figure()
-    for row in figures.to_dict("records"):
+    for row in numbers.to_dict("records"):
         figure.add_box(
             x=[row["label"]], q1=[row["q1"]], median=[row["median"]], q3=[row["q3"]], lowerfence=[row["low"]],
             upperfence=[row["high"]], name=row["label"], marker={"color": BLUE}, boxpoints=False, hoverinfo="skip",
         )  # fmt: skip
-    _reach_boxes(figure, figures, noun)
-    _mark_outliers(figure, figures)
-    labels = [str(label) for label in figures["label"]]
-    shown = [f"{shortened(label, 24)}<br>n {n:,}" for label, n in zip(labels, figures["n"], strict=True)]
+    _reach_boxes(figure, numbers, noun)
+    _mark_outliers(figure, numbers)
+    labels = [str(label) for label in numbers["label"]]
+    shown = [f"{shortened(label, 24)}<br>n {n:,}" for label, n in zip(labels, numbers["n"], strict=True)]
     figure.update_xaxes(
-        categoryorder="array", categoryarray=in_order(figures["label"], DIMENSIONS), tickmode="array", tickvals=labels,
+        categoryorder="array", categoryarray=in_order(numbers["label"], DIMENSIONS), tickmode="array", tickvals=labels,
         ticktext=shown,
     )  # fmt: skip
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return finished(figure, height=300, legend=False).update_layout(bargap=0.5)  # as wide as a box
 
 
-def _reach_boxes(figure: go.Figure, figures: pd.DataFrame, noun: str) -> None:
+def _reach_boxes(figure: go.Figure, numbers: pd.DataFrame, noun: str) -> None:
     """An unseen bar over each box, which can be clicked: Plotly reports clicks on marks, on boxes none."""
-    spare = 0.01 * float(figures["high"].max()) if len(figures) else 0.0  # a box of one value has no height
-    low, high = (figures["low"] - spare).clip(lower=0), figures["high"] + spare
+    spare = 0.01 * float(numbers["high"].max()) if len(numbers) else 0.0  # a box of one value has no height
+    low, high = (numbers["low"] - spare).clip(lower=0), numbers["high"] + spare
     figure.add_bar(
-        x=figures["label"],
+        x=numbers["label"],
         base=low,
         y=high - low,
         marker={"color": "rgba(0,0,0,0)"},
         selected={"marker": {"color": faint(BLUE, 0.2)}},
         unselected={"marker": {"opacity": 0}},
-        customdata=figures[["label", "n", "median", "q1", "q3"]].to_numpy(),
+        customdata=numbers[["label", "n", "median", "q1", "q3"]].to_numpy(),
         hovertemplate="median %{customdata[2]:,.3~g}, quartiles %{customdata[3]:,.3~g} and %{customdata[4]:,.3~g}"
         "<br>%{customdata[1]:,} " + noun + "<extra>%{x}</extra>",
     )
 
 
-def _mark_outliers(figure: go.Figure, figures: pd.DataFrame) -> None:
-    beyond = [(str(row["label"]), value) for row in figures.to_dict("records") for value in row["outliers"]]
+def _mark_outliers(figure: go.Figure, numbers: pd.DataFrame) -> None:
+    beyond = [(str(row["label"]), value) for row in numbers.to_dict("records") for value in row["outliers"]]
     if beyond:
         figure.add_scatter(
             x=[label for label, _ in beyond], y=[value for _, value in beyond], mode="markers",

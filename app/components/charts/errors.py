@@ -32,7 +32,7 @@ from tracejury.app.components.charts.style import (
     shortened,
     squares,
 )
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.frames import DIMENSION_ORDER, IMPACTS, KINDS
 from tracejury.judging.agreement.marks import found_first
 from tracejury.judging.agreement.metric import Best, Metric
@@ -51,16 +51,16 @@ CEILING: Final = "between people"
 """Last of the `customdata` of a mark of what people reach."""
 
 
-def forest(figures: pd.DataFrame, *, title: str, metric: Metric | None = None) -> go.Figure:
+def forest(estimates: pd.DataFrame, *, title: str, metric: Metric | None = None) -> go.Figure:
     """One row a judge: estimate and 95 % interval, hollow where n < 10; undefined ones are named; each can be clicked.
 
     `metric` gives the ends of the axis, which way is good, and the line of the best value; without it 0 to 1.
 
-    `figures`: label, value, low, high, n, reason; optional judge_model, dimension, split (`customdata` begins with
+    `estimates`: label, value, low, high, n, reason; optional judge_model, dimension, split (`customdata` begins with
     them); optional ceiling, ceiling_low, ceiling_high: what people reach among themselves on the same dimension, drawn
     as a band behind the row.
     """
-    rows, limits = figures.reset_index(drop=True), (0.0, 1.0) if metric is None else metric.limits
+    rows, limits = estimates.reset_index(drop=True), (0.0, 1.0) if metric is None else metric.limits
     rows["row"] = [f"{label}  (n {n:,})" for label, n in zip(rows["label"], rows["n"], strict=True)]
     figure = go.Figure()
     if "ceiling" in rows.columns:

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tracejury.app.components.charts.style import GREY, finished, series_color, shortened
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 
 HEIGHT = 360
 CONFIRMED = 1.05

@@ -26,7 +26,7 @@ from tracejury.app.components.charts.style import (
     shortened,
     squares,
 )
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.frames import in_order
 from tracejury.judging.agreement.marks import bias_lines
 from tracejury.judging.agreement.reliability import RELIABLE, TENTATIVE

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import streamlit as st
 from sqlalchemy import Connection
 
-from tracejury.app.components.figures import plain
+from tracejury.app.components.estimate_text import plain
 from tracejury.app.session import user, workspace
 from tracejury.ingest.store import write_transaction
 from tracejury.judging.queues.queue_store import QueueError

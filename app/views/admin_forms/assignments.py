@@ -10,7 +10,7 @@ import streamlit as st
 from sqlalchemy import Connection
 
 from tracejury.app.components import layout
-from tracejury.app.components.figures import counted
+from tracejury.app.components.estimate_text import counted
 from tracejury.app.session import say, user, workspace
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.app.views.admin_forms.queues import chosen_rows, items_table, now

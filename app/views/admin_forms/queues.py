@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from tracejury.app import listings, options
 from tracejury.app.components import layout
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.session import say, user, workspace
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import read_transaction

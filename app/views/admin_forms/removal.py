@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.removal import count_labels, remove_traces
 from tracejury.judging.store import Workspace, WorkspaceError

@@ -9,7 +9,7 @@ import streamlit as st
 
 from tracejury.app import estimates, listings, options
 from tracejury.app.components import layout
-from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.components.filters import choose_filters
 from tracejury.app.estimates import Revisions, estimate, shown_revision
 from tracejury.app.placeholders import of_one_revision, with_placeholder
@@ -137,7 +137,7 @@ def failed_words(counts: Mapping[str, int], *, is_left_out: bool) -> str:
 
 
 def and_incomplete(number: int) -> str:
-    """What is in no figure, in words; nothing where nothing is."""
+    """What is in no estimate, in words; nothing where nothing is."""
     return f" ({number:,} more in no estimate, listed under Errors)" if number else ""
 
 

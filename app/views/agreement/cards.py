@@ -11,7 +11,7 @@ import streamlit as st
 
 from tracejury.app import estimates
 from tracejury.app.components import layout
-from tracejury.app.components.figures import counted
+from tracejury.app.components.estimate_text import counted
 from tracejury.app.components.headline import coverage, headline
 from tracejury.app.estimates import estimate
 from tracejury.app.placeholders import watch, with_placeholder

@@ -13,13 +13,13 @@ from tracejury.app import estimates
 from tracejury.app.components import charts
 from tracejury.app.components.data_table import chosen_row, words
 from tracejury.app.components.drilldown import chosen_point
-from tracejury.app.components.figures import (
+from tracejury.app.components.estimate_text import (
     FEW_NOTE,
     NO_INTERVAL,
     cell_text,
     definition,
-    figure_column,
-    figure_text,
+    estimate_column,
+    estimate_text,
     greyed,
     plain,
     with_labels,
@@ -32,7 +32,7 @@ from tracejury.app.placeholders import with_placeholder
 from tracejury.app.views.agreement.cards import card, plot
 from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_repeats, open_trace, repeat_of
 from tracejury.app.views.agreement.slices import consistency_slices_card
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.reports.filters import Filters
@@ -70,7 +70,7 @@ def consistency_table(filters: Filters, table: pd.DataFrame) -> None:
         greyed(shown, few), hide_index=True, width="content", height=38 + 35 * min(len(shown), 12), key="consistency",
         on_select="rerun", selection_mode="single-row", alt="Consistency over repeats",
         column_config={
-            name: figure_column(shown[name], words(name), definition(name)) for name in few.columns
+            name: estimate_column(shown[name], words(name), definition(name)) for name in few.columns
         }
         | {name: words(name) for name in ("judge_model", "not_applicable")},
     )  # fmt: skip
@@ -89,7 +89,7 @@ CONSISTENCY = {"alpha_interval": "alpha", "mean_sd": "mean_sd", "identical": "id
 
 
 def consistency_cells(table: pd.DataFrame, several: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The figures of consistency with their intervals, and which of them are grey."""
+    """The estimates of consistency with their intervals, and which of them are grey."""
     shown = table[["judge_model", "dimension", *several, "runs", "n", "failed", "not_applicable"]].reset_index(
         drop=True
     )
@@ -107,7 +107,7 @@ def consistency_cells(table: pd.DataFrame, several: list[str]) -> tuple[pd.DataF
 def _with_bounds(value: float | None, low: float | None, high: float | None, reason: object) -> str:
     if value is None or math.isnan(value):
         return f"n/a: {reason}" if isinstance(reason, str) else "n/a"
-    return figure_text(value, low, high, without=NO_INTERVAL)
+    return estimate_text(value, low, high, without=NO_INTERVAL)
 
 
 @card(

@@ -10,7 +10,7 @@ import streamlit as st
 from tracejury.app import listings, options
 from tracejury.app.components import charts
 from tracejury.app.components.drilldown import listing, open_in_compare, open_in_work
-from tracejury.app.components.figures import cell_text, plain, with_labels
+from tracejury.app.components.estimate_text import cell_text, plain, with_labels
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimates import estimate
 from tracejury.app.session import link_params
@@ -20,7 +20,7 @@ from tracejury.judging.reports.filters import Filters
 
 
 def drill_into_estimate(filters: Filters, name: str, judge_model: str, dimension: str, split: str, *, key: str) -> None:
-    """What a figure of `FIGURES` counts: errors, traces with two scores, traces with several runs."""
+    """What an estimate of `JUDGE_METRICS` counts: errors, traces with two scores, traces with several runs."""
     kind, _, metric = name.partition(".")
     if kind == "runs":
         drill_into_repeats(filters, judge_model, dimension, split, key=key)
@@ -35,7 +35,7 @@ def drill_into_estimate(filters: Filters, name: str, judge_model: str, dimension
 def drill_into_ceiling(
     filters: Filters, name: str, judge_model: str, dimension: str, split: str, *, key: str, impact: str = "all"
 ) -> None:
-    """What people were compared on where they reach the ceiling of a figure of this judge."""
+    """What people were compared on where they reach the ceiling of an estimate of this judge."""
     del judge_model
     kind, _, metric = name.partition(".")
     if kind == "scores":
@@ -106,7 +106,7 @@ RATER_FIGURES: dict[str, str] = {
 
 
 def drill_into_raters(filters: Filters, dimension: str, metric: str, first: str, second: str) -> None:
-    """The figure of two raters with its interval, and the traces that both scored."""
+    """The estimate of two raters with its interval, and the traces that both scored."""
     pair = estimate(filters, "rater_pair", dimension, first, second)
     for _, one in pair[pair["metric"] == metric].iterrows():
         told = cell_text(dict(one))
@@ -206,7 +206,7 @@ def compare_link(
     dimension: str | None = None,
     repeat: int | None = None,
 ) -> dict[str, str]:
-    """The address of a trace on the Compare page, under the judge, run and person that the figure was made of.
+    """The address of a trace on the Compare page, under the judge, run and person that the estimate was made of.
 
     An error of a majority opens under `person`, whose label it goes by.
     """

@@ -10,7 +10,7 @@ from tracejury.app import estimates
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import chosen_row, words
 from tracejury.app.components.drilldown import MOST_ROWS, chosen_point, kept_point, listing, open_in_work
-from tracejury.app.components.figures import (
+from tracejury.app.components.estimate_text import (
     FEW_NOTE,
     NO_INTERVAL,
     aligned,
@@ -48,7 +48,7 @@ from tracejury.app.views.agreement.evidence import evidence_card
 from tracejury.app.views.agreement.recall import costs_card, periods_card, sensitivity_card, thresholds_card
 from tracejury.app.views.agreement.slices import error_slices_card
 from tracejury.judging.agreement import errors
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.findings import WITHOUT
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.records import DIMENSIONS
@@ -202,10 +202,10 @@ def findings_card(filters: Filters) -> None:
     if table.empty:
         st.caption("No judge of these filters has a finding.")
         return
-    figures, few = finding_cells(table)
+    estimates, few = finding_cells(table)
     single = ["split"] if table["split"].nunique() < 2 else []
     hidden = ["reason", *(f"{name}{end}" for name in FINDING_RATES for end in ("", "_low", "_high"))]
-    drawn = table.drop(columns=[*hidden, *single]).join(figures)
+    drawn = table.drop(columns=[*hidden, *single]).join(estimates)
     event = st.dataframe(
         greyed(drawn, few), hide_index=True, height="auto", width="content", key="findings", on_select="rerun",
         selection_mode="single-row", alt="Unmatched findings",
@@ -242,7 +242,7 @@ FINDING_COUNTS = {
 
 
 def findings_columns(drawn: pd.DataFrame) -> dict[str, ColumnConfig]:
-    """Counts and rates by their words, with what each counts; figures at the right like numbers."""
+    """Counts and rates by their words, with what each counts; estimates at the right like numbers."""
     config: dict[str, ColumnConfig] = {
         str(name): st.column_config.Column(words(str(name)), help=FINDING_COUNTS.get(str(name)))
         for name in drawn.columns

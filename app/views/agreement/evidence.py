@@ -6,12 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from tracejury.app.components.data_table import chosen_row
-from tracejury.app.components.figures import FEW_NOTE, aligned, cell_text, definition, greyed, with_labels
+from tracejury.app.components.estimate_text import FEW_NOTE, aligned, cell_text, definition, greyed, with_labels
 from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
 from tracejury.app.views.agreement.cards import card, counts_of
 from tracejury.app.views.agreement.drilldowns import listed
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.reports.filters import Filters
 
 _COUNTS = {

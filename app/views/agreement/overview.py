@@ -15,24 +15,24 @@ from tracejury.app.components import charts
 from tracejury.app.components.answer import answer
 from tracejury.app.components.data_table import chosen_cell, data_table
 from tracejury.app.components.drilldown import kept_point
-from tracejury.app.components.figures import (
+from tracejury.app.components.estimate_text import (
     FEW_NOTE,
     aligned,
     cell_text,
     definition,
-    figure_column,
+    estimate_column,
     greyed,
     plain,
     wide_table,
     with_labels,
 )
 from tracejury.app.components.judges import (
-    FIGURES,
+    JUDGE_METRICS,
     PEOPLE,
     TABLE_COLUMNS,
     beside_people,
-    every_figure,
-    figure_rows,
+    every_metric,
+    metric_rows,
     split_labels,
 )
 from tracejury.app.estimates import estimate
@@ -159,33 +159,33 @@ def forest_card(filters: Filters) -> None:
     inputs = estimates.inputs(filters)
     counts = counts_of(filters)
     kinds = {"scores": counts["score_pairs"], "runs": len(estimate(filters, "repeated"))}
-    offered = [figure for figure in FIGURES if kinds.get(figure.kind, counts["error_pairs"])]
+    offered = [one for one in JUDGE_METRICS if kinds.get(one.kind, counts["error_pairs"])]
     if not offered:
         st.caption("These filters select no errors and no scores.")
         return
-    by_title = {figure.title: figure for figure in offered}
-    start = FIGURES[1].title if FIGURES[1].title in by_title else offered[0].title
+    by_title = {one.title: one for one in offered}
+    start = JUDGE_METRICS[1].title if JUDGE_METRICS[1].title in by_title else offered[0].title
     chosen = st.selectbox(
         "Metric",
         list(by_title),
         index=list(by_title).index(start),
-        key="figure",
+        key="metric",
         label_visibility="collapsed",
         bind="query-params",
         persist_state="session",
     )
-    figure = by_title[str(chosen)]
-    metric = figure.name.partition(".")[2]
+    shown_metric = by_title[str(chosen)]
+    metric = shown_metric.name.partition(".")[2]
     st.caption(definition(metric))
-    late = estimates.pending(filters, "error_ceiling") if figure.kind in {"caught", "localized"} else None
-    rows = figure_rows(inputs, figure, beside_people=late is None)
-    rows = best_first(rows, figure.metric.best)
-    drawn = charts.forest(rows, title=figure.title, metric=figure.metric)
-    event = plot(drawn, key="chart-forest", alt=figure.title)
-    point = kept_point(event, key="forest", of=(filters.unpinned(), figure.name), drawn=late is None)
+    late = estimates.pending(filters, "error_ceiling") if shown_metric.kind in {"caught", "localized"} else None
+    rows = metric_rows(inputs, shown_metric, beside_people=late is None)
+    rows = best_first(rows, shown_metric.metric.best)
+    drawn = charts.forest(rows, title=shown_metric.title, metric=shown_metric.metric)
+    event = plot(drawn, key="chart-forest", alt=shown_metric.title)
+    point = kept_point(event, key="forest", of=(filters.unpinned(), shown_metric.name), drawn=late is None)
     if point is not None:
         drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
-        drill_down(filters, figure.name, *map(str, point[:3]), key="behind-forest")
+        drill_down(filters, shown_metric.name, *map(str, point[:3]), key="behind-forest")
     ceiling_line(late, has_ceiling="ceiling" in rows.columns, name="late-ceiling")
 
 
@@ -248,7 +248,7 @@ def _with_errors(coverage: pd.DataFrame) -> list[str]:
 @card("table", "Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE, height=420)
 def table_card(filters: Filters) -> None:
     inputs, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
-    long = every_figure(inputs, beside_people=late is None)
+    long = every_metric(inputs, beside_people=late is None)
     if long.empty:
         st.caption("These filters have no errors and no scores.")
         return
@@ -307,8 +307,8 @@ def _column_help(shown: pd.DataFrame) -> dict[str, ColumnConfig]:
         "errors": st.column_config.NumberColumn("errors", format="%d", help="Reference errors of the comparison"),
         "failed": st.column_config.NumberColumn("failed", format="%d", help="Error pairs of failed cells"),
     }
-    for figure in FIGURES:
-        metric = figure.name.partition(".")[2]
-        if figure.name in shown.columns:
-            config[figure.name] = figure_column(shown[figure.name], figure.title, definition(metric))
+    for one in JUDGE_METRICS:
+        metric = one.name.partition(".")[2]
+        if one.name in shown.columns:
+            config[one.name] = estimate_column(shown[one.name], one.title, definition(metric))
     return config

@@ -13,10 +13,10 @@ from tracejury.app import estimates
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import cell_table, chosen_cell, chosen_row, data_table
 from tracejury.app.components.drilldown import chosen_point, listing
-from tracejury.app.components.figures import (
+from tracejury.app.components.estimate_text import (
     FEW_NOTE,
     definition,
-    figure_column,
+    estimate_column,
     greyed,
     is_dark,
     plain,
@@ -46,7 +46,7 @@ from tracejury.judging.agreement.inputs import InputName, Inputs
 from tracejury.judging.agreement.matchers import ALL, decided_by_both
 from tracejury.judging.reports.filters import Filters
 
-CEILING_FIGURES = {"pair_alpha" if name == "alpha" else name: title for name, title in RATER_FIGURES.items()}
+CEILING_METRICS = {"pair_alpha" if name == "alpha" else name: title for name, title in RATER_FIGURES.items()}
 """As `people_estimates` names them: those of a judge and its reference."""
 
 
@@ -119,14 +119,14 @@ def raters_card(filters: Filters) -> None:
     height=320,
 )
 def ceiling_card(filters: Filters, inputs: Inputs) -> None:
-    figures = inputs.people_estimates[inputs.people_estimates["n"] > 0]
-    table = figures.drop_duplicates(["dimension", "split"])
+    people = inputs.people_estimates[inputs.people_estimates["n"] > 0]
+    table = people.drop_duplicates(["dimension", "split"])
     if table.empty:
         st.caption("No trace was scored by two people, so there is no human ceiling yet. Try: a queue with overlap.")
         return
-    shown, few = wide_table(figures, list(CEILING_FIGURES), ["dimension", "split"])
+    shown, few = wide_table(people, list(CEILING_METRICS), ["dimension", "split"])
     titles: dict[str, ColumnConfig] = {
-        name: figure_column(shown[name], title, definition(name)) for name, title in CEILING_FIGURES.items()
+        name: estimate_column(shown[name], title, definition(name)) for name, title in CEILING_METRICS.items()
     }
     whose = shown[["dimension", "split"]].to_numpy().tolist()
     people = table.set_index(["dimension", "split"])["raters"]
@@ -159,7 +159,7 @@ def error_ceiling_card(filters: Filters, inputs: Inputs) -> None:
     whose = shown[["dimension", "split", "kind"]].to_numpy().tolist()
     shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
     rates: dict[str, ColumnConfig] = {
-        name: figure_column(shown[name], title_of(name), definition(name)) for name in errors.RATES
+        name: estimate_column(shown[name], title_of(name), definition(name)) for name in errors.RATES
     }
     event = st.dataframe(
         greyed(shown, few), hide_index=True, height="auto", width="content",

@@ -10,12 +10,12 @@ import streamlit as st
 
 from tracejury.app.components import charts
 from tracejury.app.components.data_table import data_table
-from tracejury.app.components.figures import aligned, cell_text, figure_text, plain, wide_cell_text, with_labels
+from tracejury.app.components.estimate_text import aligned, cell_text, estimate_text, plain, wide_cell_text, with_labels
 from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
 from tracejury.app.views.agreement.cards import card, few_names, plot, why_no_errors
 from tracejury.judging.agreement.costs import NOT_RECORDED, VALUES
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.match_rates import why_no_recall, why_undefined
 from tracejury.judging.agreement.reasons import reason_of
 from tracejury.judging.agreement.rounding import half_up
@@ -173,7 +173,7 @@ def sensitivity_cells(table: pd.DataFrame) -> pd.DataFrame:
 def _sensitivity_text(row: Mapping[Any, Any], name: str) -> str:
     if pd.isna(row[name]):
         return f"n/a: {why_undefined(row, name)}"
-    return figure_text(row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
+    return estimate_text(row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
 
 
 def rule_words(row: Mapping[Any, Any]) -> str:

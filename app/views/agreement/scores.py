@@ -9,7 +9,7 @@ from tracejury.app import estimates
 from tracejury.app.components import charts
 from tracejury.app.components.data_table import chosen_row
 from tracejury.app.components.drilldown import chosen_point
-from tracejury.app.components.figures import (
+from tracejury.app.components.estimate_text import (
     FEW_NOTE,
     aligned,
     cell_text,
@@ -28,7 +28,7 @@ from tracejury.app.painting import paint
 from tracejury.app.views.agreement.cards import SPLIT_MAY, card, counts_of, plot
 from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_scores, open_trace
 from tracejury.app.views.agreement.slices import score_slices_card
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.reports.estimates import each_once
 from tracejury.judging.reports.filters import Filters

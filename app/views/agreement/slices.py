@@ -10,10 +10,10 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from tracejury.app.components.data_table import chosen_cell
-from tracejury.app.components.figures import (
+from tracejury.app.components.estimate_text import (
     FEW_NOTE,
     definition,
-    figure_column,
+    estimate_column,
     greyed,
     plain,
     title_of,
@@ -198,14 +198,14 @@ def _chosen_rate(rates: tuple[str, ...], start: str, *, key: str) -> str:
 
 
 def _matrix(
-    figures: pd.DataFrame, tests: pd.DataFrame | None, by: SliceBy, *, key: str
+    estimates: pd.DataFrame, tests: pd.DataFrame | None, by: SliceBy, *, key: str
 ) -> tuple[str, str, str, str] | None:
     """A row a judge, a column a slice, and the tests; the slice, judge model, dimension and split of a chosen cell."""
-    if figures.empty:
+    if estimates.empty:
         st.caption(_why_none(by))
         return None
-    names = slice_order(list(figures["slice"]))
-    shown, few = wide_table(figures.assign(metric=figures["slice"]), names, _KEYS)
+    names = slice_order(list(estimates["slice"]))
+    shown, few = wide_table(estimates.assign(metric=estimates["slice"]), names, _KEYS)
     judges = shown[_KEYS].to_numpy().tolist()
     labels = split_labels(with_labels(shown))["label"]
     shown = shown.drop(columns=_KEYS) if tests is None else shown.drop(columns=_KEYS).join(_test_cells(tests, judges))
@@ -217,7 +217,7 @@ def _matrix(
     )  # fmt: skip
     cell = chosen_cell(event, len(judges))
     if cell is None or cell[1] not in names:
-        st.caption(f"{definition(str(figures['metric'].iloc[0]))} Click an estimate to list its rows.")
+        st.caption(f"{definition(str(estimates['metric'].iloc[0]))} Click an estimate to list its rows.")
         return None
     judge_model, dimension, split = judges[cell[0]]
     st.caption(plain(f"{labels.iloc[cell[0]]}, {SLICE_WORDS[by]}: {cell[1]}"))
@@ -253,7 +253,7 @@ def _p_text(row: Mapping[Any, Any], name: str) -> str:
 def _columns(shown: pd.DataFrame, names: list[str]) -> dict[str, ColumnConfig]:
     return {
         "judge": st.column_config.TextColumn("judge", pinned=True),
-        **{name: figure_column(shown[name], name) for name in names},
+        **{name: estimate_column(shown[name], name) for name in names},
         **{
             title: st.column_config.TextColumn(title, help=_TEST_HELP[name], width=240)
             for name, title in _TESTS.items()

@@ -9,14 +9,14 @@ from tracejury.app import listings
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import chosen_row, data_table, words
 from tracejury.app.components.drilldown import chosen_point, open_in_work
-from tracejury.app.components.figures import FEW_NOTE, aligned, cell_text, greyed, plain
+from tracejury.app.components.estimate_text import FEW_NOTE, aligned, cell_text, greyed, plain
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
 from tracejury.app.session import link_params
 from tracejury.app.views.agreement.cards import card, plot
 from tracejury.app.views.agreement.drilldowns import listed
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.workload import COUNTS

@@ -11,7 +11,7 @@ from tracejury.app import estimates, options
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import chosen_point
-from tracejury.app.components.figures import counted, definition, plain
+from tracejury.app.components.estimate_text import counted, definition, plain
 from tracejury.app.components.headline import headline
 from tracejury.app.estimates import estimate
 from tracejury.app.options import ArmOption

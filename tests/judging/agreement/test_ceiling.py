@@ -20,7 +20,7 @@ def pair(
     }  # fmt: skip
 
 
-def figure(
+def estimate(
     table: pd.DataFrame, metric: str, dimension: str = "LC", impact: str = "all", kind: str = "caught"
 ) -> pd.Series:
     keys = {"metric": metric, "dimension": dimension, "impact": impact, "kind": kind}
@@ -41,9 +41,9 @@ def test_two_people_in_both_directions() -> None:
         ]
     )
     table = error_ceiling(pairs, draws=0)
-    recall = figure(table, "recall")
+    recall = estimate(table, "recall")
     assert (recall["value"], recall["n"], recall["traces"], recall["people"]) == (pytest.approx(2 / 5), 5, 1, 2)
-    assert figure(table, "recall", kind="localized")["value"] == pytest.approx(1 / 5)
+    assert estimate(table, "recall", kind="localized")["value"] == pytest.approx(1 / 5)
 
 
 def test_an_error_of_another_dimension_that_is_caught_is_a_false_positive_as_for_a_judge() -> None:
@@ -55,7 +55,7 @@ def test_an_error_of_another_dimension_that_is_caught_is_a_false_positive_as_for
         ]
     )
     table = error_ceiling(pairs, draws=0)
-    assert [figure(table, rate)["value"] for rate in errors.RATES] == [
+    assert [estimate(table, rate)["value"] for rate in errors.RATES] == [
         pytest.approx(float(value)) for value in (Fraction(1, 2), 1, Fraction(2, 3), Fraction(5, 6), Fraction(2, 3))
     ]
 
@@ -68,7 +68,7 @@ def test_a_trace_of_three_people_weighs_as_one_of_two() -> None:
         for author in people for other in people if author != other
     ]  # fmt: skip
     apart = [pair("u", "a2", "ann", "bob", caught=False), pair("u", "b2", "bob", "ann", caught=False)]
-    recall = figure(error_ceiling(pd.DataFrame([*agreed, *apart]), draws=0), "recall")
+    recall = estimate(error_ceiling(pd.DataFrame([*agreed, *apart]), draws=0), "recall")
     assert recall["value"] == pytest.approx(1 / 2)
     assert (recall["n"], recall["traces"], recall["people"]) == (8, 2, 3)
 
@@ -94,10 +94,10 @@ def test_any_asks_only_whether_the_other_saw_the_error() -> None:
 
 def test_an_undefined_rate_has_its_reason_and_impacts_stand_apart() -> None:
     table = error_ceiling(pd.DataFrame([pair("t", "a1", "ann", "bob", caught=False, impact="high")]), draws=20)
-    assert figure(table, "precision")["reason"] == "no positive predicted"
-    assert figure(table, "recall", impact="high")["value"] == 0
-    assert figure(table, "recall", impact="low")["reason"] == "no positives"
-    assert figure(table, "recall")["high"] > 0  # Wilson: one miss does not prove that nothing is ever seen
+    assert estimate(table, "precision")["reason"] == "no positive predicted"
+    assert estimate(table, "recall", impact="high")["value"] == 0
+    assert estimate(table, "recall", impact="low")["reason"] == "no positives"
+    assert estimate(table, "recall")["high"] > 0  # Wilson: one miss does not prove that nothing is ever seen
 
 
 def test_intervals_shrink_with_traces() -> None:
@@ -108,7 +108,7 @@ def test_intervals_shrink_with_traces() -> None:
             pair(f"t{t}", f"{author}{e}", author, other, caught=bool(rng.random() < 0.5))
             for t in range(traces) for author, other in (("ann", "bob"), ("bob", "ann")) for e in range(2)
         ]  # fmt: skip
-        recall = figure(error_ceiling(pd.DataFrame(rows), draws=400), "recall")
+        recall = estimate(error_ceiling(pd.DataFrame(rows), draws=400), "recall")
         return float(recall["high"] - recall["low"])
 
     assert width(200) < 0.6 * width(20)
@@ -130,9 +130,11 @@ def test_bad_rows_are_named(change: dict[str, object], message: str) -> None:
 
 
 def test_the_ceiling_stands_beside_every_judge_of_the_dimension() -> None:
-    figures = pd.DataFrame({"judge_model": ["x", "y", "x"], "dimension": ["LC", "LC", "EE"], "value": [0.1, 0.2, 0.3]})
+    estimates = pd.DataFrame(
+        {"judge_model": ["x", "y", "x"], "dimension": ["LC", "LC", "EE"], "value": [0.1, 0.2, 0.3]}
+    )
     reached = pd.DataFrame({"dimension": ["LC"], "value": [0.7], "low": [0.5], "high": [0.9]})
-    joined = beside(figures, reached, ["dimension"])
+    joined = beside(estimates, reached, ["dimension"])
     assert joined["ceiling"].tolist()[:2] == [0.7, 0.7]
     assert joined["ceiling"].isna().tolist() == [False, False, True]
     assert joined["value"].tolist() == [0.1, 0.2, 0.3]

@@ -203,12 +203,12 @@ def test_a_rate_of_one_has_wilsons_width() -> None:
     assert 0.9 < row["f2_low"] < 1
 
 
-def test_long_figures_carry_their_own_n_and_reason() -> None:
-    figures = errors.error_estimates(errors.error_table(FIVE.assign(caught=False, localized=False), draws=0))
-    row = row_of(figures, metric="precision", impact="all", kind="caught")
+def test_long_estimates_carry_their_own_n_and_reason() -> None:
+    estimates = errors.error_estimates(errors.error_table(FIVE.assign(caught=False, localized=False), draws=0))
+    row = row_of(estimates, metric="precision", impact="all", kind="caught")
     assert (row["n"], row["reason"]) == (0, "no positive predicted")
     assert np.isnan(row["value"])
-    recall = row_of(figures, metric="recall", impact="all", kind="caught")
+    recall = row_of(estimates, metric="recall", impact="all", kind="caught")
     assert (recall["n"], recall["reason"], recall["value"]) == (3, None, 0.0)
 
 
@@ -223,8 +223,8 @@ def test_a_judge_of_every_error_has_recall_and_no_precision() -> None:
     pairs = pd.DataFrame(
         [("t1", "e1", True), ("t1", "e2", False), ("t2", "e3", True)], columns=["trace_id", "error_id", "caught"]
     ).assign(dimension="trail", impact="low", relevant=True, localized=False)
-    figures = errors.error_estimates(errors.error_table(pairs, draws=20))
-    mine = figures[(figures["impact"] == "all") & (figures["kind"] == "caught")].set_index("metric")
+    estimates = errors.error_estimates(errors.error_table(pairs, draws=20))
+    mine = estimates[(estimates["impact"] == "all") & (estimates["kind"] == "caught")].set_index("metric")
     assert mine.loc["recall", "value"] == pytest.approx(2 / 3)
     for metric in ("precision", "f1", "f2", "accuracy"):
         assert math.isnan(mine.loc[metric, "value"]), metric

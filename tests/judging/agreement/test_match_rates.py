@@ -1,4 +1,4 @@
-"""What a rule reaches on labelled pairs, and figures without its mistakes."""
+"""What a rule reaches on labelled pairs, and estimates without its mistakes."""
 
 import numpy as np
 import pandas as pd

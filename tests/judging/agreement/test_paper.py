@@ -97,7 +97,7 @@ def test_rate_cell_prints_as_in_the_paper(cell: Cell, paper_tables: dict[str, pd
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda c: f"{c.kind}-{c.split}-{c.impact}-{c.dimension}")
-def test_coverage_figure_prints_as_in_tables_9_and_10(cell: Cell, paper_tables: dict[str, pd.DataFrame]) -> None:
+def test_coverage_estimate_prints_as_in_tables_9_and_10(cell: Cell, paper_tables: dict[str, pd.DataFrame]) -> None:
     name = BY_PAPER["Table 9" if cell.kind == "caught" else "Table 10"].name
     row = only(paper_tables[name], split=cell.split, dimension=cell.dimension, impact=cell.impact)
     assert row["coverage_pct"] == cell.coverage
@@ -241,7 +241,7 @@ def counts_of(cells: list[str]) -> dict[tuple[int, int], int]:
 
 
 @pytest.mark.parametrize("line", COUNTS["constructed_table4"])
-def test_every_figure_of_a_row_of_table_4_prints_from_one_set_of_pairs(line: str) -> None:
+def test_every_estimate_of_a_row_of_table_4_prints_from_one_set_of_pairs(line: str) -> None:
     split, dimension, off_by_one, bucketed, correl, *cells = line.split(" ")
     table = BY_PAPER["Table 4"]
     pairs = pairs_of(dimension, "", counts_of(cells), split)
@@ -251,11 +251,11 @@ def test_every_figure_of_a_row_of_table_4_prints_from_one_set_of_pairs(line: str
 
 
 @pytest.mark.parametrize("line", COUNTS["constructed_table17"])
-def test_every_figure_of_a_row_of_table_17_prints_from_one_set_of_pairs(line: str) -> None:
-    model, dimension, *figures = line.split(" ")
-    bucketed, two_point, correl, nmae = figures[:4]
+def test_every_estimate_of_a_row_of_table_17_prints_from_one_set_of_pairs(line: str) -> None:
+    model, dimension, *estimates = line.split(" ")
+    bucketed, two_point, correl, nmae = estimates[:4]
     table = BY_PAPER["Table 17"]
-    pairs = pairs_of(dimension, model, counts_of(figures[4:]))
+    pairs = pairs_of(dimension, model, counts_of(estimates[4:]))
     row = only(printed(table.build(Inputs(score_pairs=pairs, draws=20)), table), dimension=dimension, judge_model=model)
     blank = "" if correl == "-" else correl
     assert [row[c] for c in ("bucketed", "two_point", "pearson", "nmae")] == [bucketed, two_point, blank, nmae]

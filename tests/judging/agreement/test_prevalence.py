@@ -28,10 +28,10 @@ def test_rogan_and_gladens_correction() -> None:
 
 def test_a_perfect_judge_needs_no_correction() -> None:
     perfect = Calibration(tp=1_000, fn=0, tn=1_000, fp=0)
-    figure = corrected_rate(30, 100, perfect)
-    assert figure.value == pytest.approx(0.3)
-    assert figure.low == pytest.approx(0.22, abs=0.02)
-    assert figure.high == pytest.approx(0.395, abs=0.02)
+    estimate = corrected_rate(30, 100, perfect)
+    assert estimate.value == pytest.approx(0.3)
+    assert estimate.low == pytest.approx(0.22, abs=0.02)
+    assert estimate.high == pytest.approx(0.395, abs=0.02)
 
 
 def test_the_rate_is_cut_to_zero_and_one() -> None:
@@ -40,8 +40,8 @@ def test_the_rate_is_cut_to_zero_and_one() -> None:
 
 
 def test_the_interval_widens_when_either_set_is_small() -> None:
-    def width(figure: object) -> float:
-        return figure.high - figure.low  # type: ignore[attr-defined, no-any-return]
+    def width(estimate: object) -> float:
+        return estimate.high - estimate.low  # type: ignore[attr-defined, no-any-return]
 
     small = Calibration(tp=9, fn=1, tn=18, fp=2)
     both_large = width(corrected_rate(3_800, 10_000, Calibration(tp=450, fn=50, tn=900, fp=100)))
@@ -59,8 +59,8 @@ def test_the_interval_widens_when_either_set_is_small() -> None:
     ],
 )
 def test_what_cannot_be_corrected_says_why(calibration: Calibration, judged: int, reason: str) -> None:
-    figure = corrected_rate(0, judged, calibration)
-    assert (figure.value, figure.reason) == (None, reason)
+    estimate = corrected_rate(0, judged, calibration)
+    assert (estimate.value, estimate.reason) == (None, reason)
 
 
 def test_arrays_are_corrected_elementwise() -> None:
@@ -92,9 +92,9 @@ def test_nominal_95_intervals_cover(rate: float, labelled: int, monkeypatch: pyt
         tn = int(rng.binomial(labelled - positives, specificity))
         calibration = Calibration(tp=tp, fn=positives - tp, tn=tn, fp=labelled - positives - tn)
         apparent = rate * sensitivity + (1 - rate) * (1 - specificity)
-        figure = corrected_rate(int(rng.binomial(corpus, apparent)), corpus, calibration, seed=trial)
-        if figure.low is not None and figure.high is not None:
-            hits += int(figure.low <= rate <= figure.high)
+        estimate = corrected_rate(int(rng.binomial(corpus, apparent)), corpus, calibration, seed=trial)
+        if estimate.low is not None and estimate.high is not None:
+            hits += int(estimate.low <= rate <= estimate.high)
     assert 0.92 <= hits / trials <= 0.985
 
 

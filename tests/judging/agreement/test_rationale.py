@@ -65,11 +65,11 @@ def test_another_vectoriser_can_stand_in() -> None:
 
 def test_the_interval_is_over_traces() -> None:
     rng = np.random.default_rng(2)
-    figure = rationale.consistency_index(rng.uniform(0.4, 1, 60))
-    assert figure.low is not None
-    assert figure.high is not None
-    assert figure.low < (figure.value or 0) < figure.high
-    assert figure.high - figure.low == pytest.approx(2 * 1.96 * 0.6 / 12**0.5 / 60**0.5, rel=0.2)
+    estimate = rationale.consistency_index(rng.uniform(0.4, 1, 60))
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low < (estimate.value or 0) < estimate.high
+    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * 0.6 / 12**0.5 / 60**0.5, rel=0.2)
 
 
 @pytest.mark.skipif(find_spec("wordllama") is not None, reason="the extra is installed here")

@@ -1,4 +1,4 @@
-"""Every empty figure of every table has its reason beside it, whatever the data lack."""
+"""Every empty estimate of every table has its reason beside it, whatever the data lack."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -69,7 +69,7 @@ CASES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_empty_figure_says_why(case: str) -> None:
+def test_every_empty_estimate_says_why(case: str) -> None:
     names, change = CASES[case]
     touched = [table.name for table in TABLES if set(table.needs) & set(names)]
     made = tables_from_frames(changed(small_inputs(), names, change), touched)
@@ -79,11 +79,11 @@ def test_every_empty_figure_says_why(case: str) -> None:
 
 def unexplained(name: str, table: pd.DataFrame) -> set[str]:
     """Columns of numbers with an empty cell that the row's reason does not name."""
-    figures = [str(c) for c in table.columns if pd.api.types.is_numeric_dtype(table[c].dtype) and c != "hits"]
+    estimates = [str(c) for c in table.columns if pd.api.types.is_numeric_dtype(table[c].dtype) and c != "hits"]
     return {
         column
         for row in table.to_dict("records")
-        for column in figures
+        for column in estimates
         if pd.isna(row[column]) and not is_told(column, row.get("reason"), is_listed=name in LISTED)
     }
 

@@ -53,9 +53,9 @@ def long(matrix: NDArray[np.float64], **more: object) -> pd.DataFrame:
     ("level", "expected"), [("nominal", 0.7434), ("ordinal", 0.8154), ("interval", 0.8491), ("ratio", 0.7974)]
 )
 def test_krippendorffs_standard_example(level: Level, expected: float) -> None:
-    figure = alpha(EXAMPLE_D, level)
-    assert figure.value == pytest.approx(expected, abs=5e-5)
-    assert figure.n == 11  # the last unit has one rating
+    estimate = alpha(EXAMPLE_D, level)
+    assert estimate.value == pytest.approx(expected, abs=5e-5)
+    assert estimate.n == 11  # the last unit has one rating
     assert float(alpha_bootstrap(EXAMPLE_D, level, draws=2).estimate[0]) == pytest.approx(expected, abs=5e-5)
 
 
@@ -116,8 +116,8 @@ def test_continuous_interval_alpha_equals_the_library() -> None:
 
 def test_continuous_scores_do_not_need_the_librarys_table_of_values() -> None:
     matrix = np.random.default_rng(3).random((5, 200))  # 1,000 distinct values: 1.6 GB in the library
-    figure = alpha(matrix, "interval")
-    assert figure.value == pytest.approx(reliability.continuous_alpha(matrix))
+    estimate = alpha(matrix, "interval")
+    assert estimate.value == pytest.approx(reliability.continuous_alpha(matrix))
     boot = alpha_bootstrap(matrix, "interval", draws=200)
     low, high = boot.interval()
     assert low[0] < boot.estimate[0] < high[0]
@@ -129,8 +129,8 @@ def test_a_discrete_level_refuses_continuous_scores_with_a_remedy() -> None:
 
 
 def test_constant_ratings_are_no_variation_with_full_agreement() -> None:
-    figure = alpha(np.full((3, 6), 2.0))
-    assert (figure.value, figure.reason, figure.n, figure.agreement) == (None, "no variation", 6, 1.0)
+    estimate = alpha(np.full((3, 6), 2.0))
+    assert (estimate.value, estimate.reason, estimate.n, estimate.agreement) == (None, "no variation", 6, 1.0)
 
 
 @pytest.mark.parametrize("units", [0, 1])
@@ -138,8 +138,8 @@ def test_too_few_pairable_units_are_named(units: int) -> None:
     matrix = np.full((2, 5), NAN)
     matrix[0] = [0, 1, 2, 3, 0]
     matrix[1, :units] = 1
-    figure = alpha(matrix)
-    assert (figure.value, figure.reason, figure.n) == (None, "fewer than two pairable units", units)
+    estimate = alpha(matrix)
+    assert (estimate.value, estimate.reason, estimate.n) == (None, "fewer than two pairable units", units)
 
 
 def test_infinity_is_refused() -> None:
@@ -190,10 +190,10 @@ def test_the_interval_shrinks_with_units_not_with_raters_drawn() -> None:
     for units in (50, 200, 800):
         truth = rng.integers(0, 4, units)
         matrix = np.clip(truth + rng.integers(-1, 2, (3, units)), 0, 3).astype(float)
-        figure = reliability.alpha_with_interval(matrix, draws=1_000)
-        assert figure.low is not None
-        assert figure.high is not None
-        widths.append(figure.high - figure.low)
+        estimate = reliability.alpha_with_interval(matrix, draws=1_000)
+        assert estimate.low is not None
+        assert estimate.high is not None
+        widths.append(estimate.high - estimate.low)
     # four times the units: about half the width
     assert widths[1] == pytest.approx(widths[0] / 2, rel=0.35)
     assert widths[2] == pytest.approx(widths[1] / 2, rel=0.35)
@@ -251,27 +251,27 @@ def test_spread_is_the_sample_deviation_of_scaled_scores() -> None:
     assert spread[0] == pytest.approx(2**-0.5)
     assert spread[1] == 0
     assert np.isnan(spread[2])
-    figure = reliability.mean_spread(matrix)
-    assert (figure.n, figure.value) == (2, pytest.approx(2**-0.5 / 2))
+    estimate = reliability.mean_spread(matrix)
+    assert (estimate.n, estimate.value) == (2, pytest.approx(2**-0.5 / 2))
     assert reliability.mean_spread(matrix[:1]).reason == "fewer than two repeats"
 
 
 def test_the_interval_of_a_mean_spread_does_not_reach_below_zero() -> None:
     matrix = np.zeros((2, 6))
     matrix[0, 0] = 3
-    figure = reliability.mean_spread(matrix)
-    assert figure.low == 0
-    assert figure.value is not None
-    assert figure.high is not None
-    assert figure.high > 2 * figure.value  # further away than 0: the bounds were symmetric
+    estimate = reliability.mean_spread(matrix)
+    assert estimate.low == 0
+    assert estimate.value is not None
+    assert estimate.high is not None
+    assert estimate.high > 2 * estimate.value  # further away than 0: the bounds were symmetric
 
 
 def test_equal_spreads_have_a_mean_and_no_interval() -> None:
-    """A judge that always says the same, or always differs alike: a width of 0 would say that the figure is certain."""
+    """A judge that always says the same, or always differs alike: a width of 0 would say that it is certain."""
     for matrix in (np.full((3, 6), 2.0), np.array([[0.0] * 6, [3.0] * 6]), np.array([[0.0], [3.0]])):
-        figure = reliability.mean_spread(matrix)
-        assert figure.value is not None
-        assert (figure.low, figure.high) == (None, None)
+        estimate = reliability.mean_spread(matrix)
+        assert estimate.value is not None
+        assert (estimate.low, estimate.high) == (None, None)
 
 
 def test_equal_units_count_each_where_there_are_too_many_for_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,22 +283,22 @@ def test_equal_units_count_each_where_there_are_too_many_for_the_library(monkeyp
 
 
 def test_perfect_agreement_has_no_interval() -> None:
-    figure = reliability.alpha_with_interval(np.array([[0.0, 1, 2, 3, 1]] * 3))
-    assert (figure.value, figure.low, figure.high) == (1, None, None)
+    estimate = reliability.alpha_with_interval(np.array([[0.0, 1, 2, 3, 1]] * 3))
+    assert (estimate.value, estimate.low, estimate.high) == (1, None, None)
 
 
 def test_identical_runs_are_a_share_of_traces_scored_twice() -> None:
-    figure = reliability.share_identical(np.array([[0, 3, 1, 2], [0, 3, NAN, 1]]))
-    assert (figure.value, figure.n) == (pytest.approx(2 / 3), 3)
+    estimate = reliability.share_identical(np.array([[0, 3, 1, 2], [0, 3, NAN, 1]]))
+    assert (estimate.value, estimate.n) == (pytest.approx(2 / 3), 3)
 
 
 def test_unscored_replies_are_failures_not_missing_or_not_applicable() -> None:
     frame = long(np.array([[0, 1, NAN, NAN], [0, 2, NAN, NAN]]))
     frame["state"] = ["scored", "scored", "failed", "not_applicable", "scored", "scored", "refused", "scored"]
     matrix = reliability.rating_matrix(frame)
-    figure = reliability.share_unscored(matrix)
+    estimate = reliability.share_unscored(matrix)
     # eight asked for, one not applicable, two failed; the last is missing without a failure
-    assert (figure.value, figure.n, figure.failed, figure.not_applicable) == (2 / 7, 7, 2, 1)
+    assert (estimate.value, estimate.n, estimate.failed, estimate.not_applicable) == (2 / 7, 7, 2, 1)
 
 
 def test_repeats_that_fail_together_say_no_more_than_their_traces() -> None:
@@ -307,9 +307,9 @@ def test_repeats_that_fail_together_say_no_more_than_their_traces() -> None:
     for repeats in (1, 5):
         frame = long(np.where(np.arange(40) < 8, NAN, 2.0) * np.ones((repeats, 1)))
         frame["state"] = np.where(frame["value"].isna(), "failed", "scored")
-        figure = reliability.share_unscored(reliability.rating_matrix(frame))
-        assert (figure.value, figure.n) == (0.2, 40 * repeats)
-        intervals.append((figure.low, figure.high))
+        estimate = reliability.share_unscored(reliability.rating_matrix(frame))
+        assert (estimate.value, estimate.n) == (0.2, 40 * repeats)
+        intervals.append((estimate.low, estimate.high))
     assert intervals[1] == pytest.approx(intervals[0], abs=0.005)
 
 
@@ -347,10 +347,10 @@ def test_table_7_half_width_is_students_t_of_the_mean() -> None:
     rng = np.random.default_rng(12)
     matrix = rng.integers(0, 4, (5, 46)).astype(float)
     spread = np.std(matrix / 3, axis=0, ddof=1)
-    figure = reliability.mean_spread(matrix)
+    estimate = reliability.mean_spread(matrix)
     half = 2.0141 * spread.std(ddof=1) / 46**0.5  # t of 45 degrees at .975
-    assert figure.value == pytest.approx(spread.mean())
-    assert figure.high == pytest.approx(spread.mean() + half, abs=1e-5)
+    assert estimate.value == pytest.approx(spread.mean())
+    assert estimate.high == pytest.approx(spread.mean() + half, abs=1e-5)
 
 
 def test_each_unit_shows_its_runs() -> None:

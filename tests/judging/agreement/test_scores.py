@@ -166,7 +166,7 @@ def test_reversing_the_scale_changes_nothing_where_it_must_not() -> None:
         np.testing.assert_allclose(metric(tables), metric(turned), atol=1e-12)
 
 
-def test_renaming_scores_changes_only_weighted_figures() -> None:
+def test_renaming_scores_changes_only_weighted_estimates() -> None:
     tables = random_tables(200, np.random.default_rng(11))
     order = [2, 0, 3, 1]
     renamed = tables[:, order][:, :, order]
@@ -185,20 +185,20 @@ def test_shuffled_labels_are_about_zero(metric: str) -> None:
 
 
 def test_constant_sides_are_undefined_with_a_reason_not_zero() -> None:
-    figures = scores.score_estimates(score_pairs([2, 2, 2], [2, 2, 2]), draws=50)
+    estimates = scores.score_estimates(score_pairs([2, 2, 2], [2, 2, 2]), draws=50)
     for metric in ("pearson", "spearman", "quadratic_kappa", "pair_alpha"):
-        assert np.isnan(value(figures, metric))
-        assert value(figures, metric, "reason") == "no variation"
-        assert (value(figures, metric, "n"), value(figures, metric, "agreement")) == (3, 1.0)
-    assert value(figures, "exact") == 1.0
-    assert value(figures, "ac1") == 1.0
+        assert np.isnan(value(estimates, metric))
+        assert value(estimates, metric, "reason") == "no variation"
+        assert (value(estimates, metric, "n"), value(estimates, metric, "agreement")) == (3, 1.0)
+    assert value(estimates, "exact") == 1.0
+    assert value(estimates, "ac1") == 1.0
 
 
 def test_without_pairs_every_metric_says_no_units() -> None:
-    figures = scores.score_estimates(score_pairs([1], [2], state="failed"), draws=50)
-    assert figures["value"].isna().all()
-    assert set(figures["reason"]) == {"no units"}
-    assert set(figures["failed"]) == {1}
+    estimates = scores.score_estimates(score_pairs([1], [2], state="failed"), draws=50)
+    assert estimates["value"].isna().all()
+    assert set(estimates["reason"]) == {"no units"}
+    assert set(estimates["failed"]) == {1}
 
 
 def test_missing_failed_and_not_applicable_are_three_things() -> None:
@@ -214,20 +214,20 @@ def test_failed_scores_can_count_as_disagreement() -> None:
     pairs = score_pairs([0, 1, 2, 3], [0, 1, 2, 3])
     pairs["state"] = ["scored", "scored", "scored", "failed"]
     pairs.loc[3, "judge_score"] = None
-    figures = scores.score_estimates(pairs, missing="disagree", draws=50)
-    assert value(figures, "exact") == 0.75
-    assert value(figures, "exact", "n") == 4
-    assert value(figures, "pearson") == pytest.approx(1.0)
-    assert value(figures, "pearson", "n") == 3
+    estimates = scores.score_estimates(pairs, missing="disagree", draws=50)
+    assert value(estimates, "exact") == 0.75
+    assert value(estimates, "exact", "n") == 4
+    assert value(estimates, "pearson") == pytest.approx(1.0)
+    assert value(estimates, "pearson", "n") == 3
 
 
 def test_accuracy_has_wilsons_interval_and_kappa_fishers() -> None:
     pairs = score_pairs([0, 1, 2, 3] * 5, [0, 1, 2, 3] * 5)
-    figures = scores.score_estimates(pairs, draws=200)
-    assert value(figures, "exact", "interval") == "wilson"
-    assert value(figures, "exact", "low") == pytest.approx(0.8389, abs=1e-4)  # 20 of 20
-    assert value(figures, "quadratic_kappa", "interval") == "fisher z by trace"
-    assert np.isnan(value(figures, "quadratic_kappa", "low"))  # perfect: no trace makes a difference
+    estimates = scores.score_estimates(pairs, draws=200)
+    assert value(estimates, "exact", "interval") == "wilson"
+    assert value(estimates, "exact", "low") == pytest.approx(0.8389, abs=1e-4)  # 20 of 20
+    assert value(estimates, "quadratic_kappa", "interval") == "fisher z by trace"
+    assert np.isnan(value(estimates, "quadratic_kappa", "low"))  # perfect: no trace makes a difference
 
 
 def test_repeated_runs_of_a_trace_are_one_cluster() -> None:

@@ -238,7 +238,7 @@ def test_a_cell_that_a_spreadsheet_would_run_is_quoted() -> None:
     assert ",'=1+1," in text
 
 
-def test_negative_figures_are_numbers_not_formulas() -> None:
+def test_negative_estimates_are_numbers_not_formulas() -> None:
     pairs = pd.DataFrame({"trace_id": ["a", "b"], "dimension": "LC", "reference_score": [3, 2], "judge_score": [2, 0]})
     text = csv_text(tables_from_frames(Inputs(score_pairs=pairs, draws=0))["score_flags"], TABLE["score_flags"])
     assert ",-1.5000," in text
@@ -271,15 +271,15 @@ def test_importing_the_registry_loads_no_heavy_library() -> None:
 
 
 def test_a_metric_of_scores_has_its_columns_its_row_and_its_ceiling_by_its_record() -> None:
-    figures = scores.score_estimates(
+    estimates = scores.score_estimates(
         pd.DataFrame([{"trace_id": "a", "dimension": "LC", "reference_score": 1, "judge_score": 3}]), draws=0
     )
     names = [metric.name for metric in scores.SCORE_METRICS]
-    assert list(figures["metric"]) == names
-    wide = scores.wide_scores(figures)
+    assert list(estimates["metric"]) == names
+    wide = scores.wide_scores(estimates)
     assert {f"{name}{end}" for name in names for end in ("", "_low", "_high")} <= set(wide.columns)
     assert wide["mae"].tolist() == [2.0]
     with_ceiling = {metric.name for metric in scores.SCORE_METRICS if metric.has_ceiling}
     assert with_ceiling == {*raters.CEILING_METRICS, "pair_alpha"} == set(names) - {"bias"}
-    undefined = figures[figures["value"].isna()]
+    undefined = estimates[estimates["value"].isna()]
     assert set(undefined["reason"]) == {"fewer than two units"}

@@ -1,4 +1,4 @@
-"""TRAIL's official measures, their faults, and the pair-level figures beside them."""
+"""TRAIL's official measures, their faults, and the pair-level estimates beside them."""
 
 import json
 import re

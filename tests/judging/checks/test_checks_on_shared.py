@@ -39,7 +39,7 @@ def material(shared: Path) -> Material:
     return gather(shared)
 
 
-def test_the_baseline_has_the_figures_named_above(material: Material) -> None:
+def test_the_baseline_has_the_estimates_named_above(material: Material) -> None:
     gold = material.gold["gaia"]
     by_pair, by_span = pairs(gold, material.baseline, gold), spans(gold, material.baseline, gold)
     assert by_pair.f1 == pytest.approx(PAIRS_F1, abs=0.015)
@@ -80,7 +80,7 @@ def test_the_lead_holds_when_traces_are_resampled(material: Material, count: Cou
     assert low[2] > 0.1  # F1 less the baseline's: 0.24 and 0.27 when written
 
 
-def test_no_single_check_carries_the_figures(material: Material) -> None:
+def test_no_single_check_carries_the_estimates(material: Material) -> None:
     gold = {**material.gold["gaia"], **material.gold["swe_bench"]}
     at_hand = material.at_hand["gaia"] | material.at_hand["swe_bench"]
     for check in CHECKS:

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from tracejury.ingest.words import counted as counted
-from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.metric import Metric
 from tracejury.judging.agreement.metrics import METRICS
 from tracejury.judging.agreement.reasons import FLAT
@@ -33,7 +33,7 @@ NO_INTERVAL = f"[{FLAT}]"
 FEW_NOTE = f"Grey: fewer than {TOO_FEW} units, too few to conclude from. n/a: undefined, with its reason."
 
 
-def figure_text(
+def estimate_text(
     value: float | None, low: float | None = None, high: float | None = None, *, digits: int = 3, without: str = ""
 ) -> str:
     """`0.624 [0.410, 0.802]`; what stands `without` bounds, else only the value. The value is present."""
@@ -46,16 +46,16 @@ def interval_text(low: float | None, high: float | None, *, digits: int = 3) -> 
 
 
 def cell_text(row: Mapping[Any, Any], *, digits: int = 3, without: str = "") -> str:
-    """A figure of a long table as one cell: value, interval, n; or `n/a: reason`."""
+    """A estimate of a long table as one cell: value, interval, n; or `n/a: reason`."""
     n = int(row["n"])
     if not _is_known(row["value"]):
         reason = row.get("reason")
         return f"n/a: {reason if isinstance(reason, str) and reason else 'undefined'}"
-    return f"{figure_text(row['value'], row.get('low'), row.get('high'), digits=digits, without=without)}  n {n:,}"
+    return f"{estimate_text(row['value'], row.get('low'), row.get('high'), digits=digits, without=without)}  n {n:,}"
 
 
 def wide_cell_text(row: Mapping[Any, Any], name: str, *, reason: str, digits: int = 3) -> str:
-    """`cell_text` of one figure of a wide table: its bounds and n stand in `<name>_low`, `<name>_high`, `<name>_n`."""
+    """`cell_text` of one estimate of a wide table, whose bounds and n are `<name>_low`, `<name>_high`, `<name>_n`."""
     n = 0 if pd.isna(row[f"{name}_n"]) else row[f"{name}_n"]
     own = {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], "n": n}
     return cell_text({**own, "reason": reason}, digits=digits)
@@ -66,7 +66,7 @@ _ENDS_IN_N = re.compile(r"  n ([\d,]+)$")
 
 
 def aligned(cells: Sequence[str]) -> list[str]:
-    """Cells of one column, their n widened to the widest by spaces as wide as a digit: the figures stand in line."""
+    """Cells of one column, their n widened to the widest by spaces as wide as a digit: the estimates stand in line."""
     ends = [_ENDS_IN_N.search(cell) for cell in cells]
     widest = max((end[1] for end in ends if end), key=len, default="")
     return [
@@ -75,12 +75,14 @@ def aligned(cells: Sequence[str]) -> list[str]:
     ]
 
 
-def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Long figures as one row per `keys` and one text column a metric; beside it which cells are grey.
+def wide_table(
+    estimates: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Long estimates as one row per `keys` and one text column a metric; beside it which cells are grey.
 
-    `figures`: the keys, metric, value, low, high, n, reason.
+    `estimates`: the keys, metric, value, low, high, n, reason.
     """
-    kept = figures[figures["metric"].isin(metrics)]
+    kept = estimates[estimates["metric"].isin(metrics)]
     rows = [dict(zip(map(str, kept.columns), row, strict=True)) for row in kept.itertuples(index=False, name=None)]
     text = pd.Series([cell_text(row) for row in rows], index=kept.index, dtype="object")
     few = (kept["n"].astype(int) < TOO_FEW) | kept["value"].isna()
@@ -96,7 +98,7 @@ def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str
     return shown.reset_index(), spread(few).eq(True).reset_index(drop=True)
 
 
-def figure_column(cells: pd.Series, title: str, about: str = "") -> ColumnConfig:
+def estimate_column(cells: pd.Series, title: str, about: str = "") -> ColumnConfig:
     """Return the column of `cell_text`s: at the right, and wide enough that none is cut at its left."""
     longest = max((len(cell) for cell in cells.astype(str)), default=0)
     width = max(CHARACTER * longest, CHARACTER * len(title)) + 24

@@ -1,4 +1,4 @@
-"""One figure: a value or the reason why there is none, with its n and what was left out."""
+"""One estimate: a value or the reason why there is none, with its n and what was left out."""
 
 import math
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ Reason = Literal[
 ]
 
 TOO_FEW: Final = 10
-"""Below this n a figure is shown greyed: intervals are wider than any conclusion, and the first cease to cover.
+"""Below this n an estimate is shown greyed: intervals are wider than any conclusion, and the first cease to cover.
 
 At ten traces the lowest coverage of a nominal 95 % was .92, at five .87 (AC1), in populations of
 tests/judging/agreement/test_coverage.py."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Figure:
+class Estimate:
     """A statistic as it is shown: exactly one of `value` and `reason` is present.
 
     `n` counts the units behind the value; `failed` and `not_applicable` the judgements left out of it.
     `low` and `high` bound its 95 % interval, None where none was asked for or none exists.
-    `agreement` is the share of agreeing pairs: given beside a chance-corrected figure, above all when that
+    `agreement` is the share of agreeing pairs: given beside a chance-corrected estimate, above all when that
     is undefined. `undefined_draws` counts the resamples in which the statistic did not exist.
     """
 
@@ -58,7 +58,7 @@ class Figure:
             raise ValueError(f"an estimate is finite or undefined: {self.value!r} [{self.low!r}, {self.high!r}]")
 
     def row(self) -> dict[str, float | int | str | None]:
-        """The figure as columns of a long table; an undefined value is NaN there."""
+        """The estimate as columns of a long table; an undefined value is NaN there."""
         return {
             "value": _nan(self.value),
             "low": _nan(self.low),
@@ -73,7 +73,7 @@ class Figure:
 
 
 def present(value: float) -> float | None:
-    """`value`, or None where it is NaN: arrays say NaN, figures say None."""
+    """`value`, or None where it is NaN: arrays say NaN, estimates say None."""
     return None if math.isnan(value) else float(value)
 
 
