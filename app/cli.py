@@ -19,7 +19,11 @@ HOME = click.option(
     help="Workspace folder (default: TRACEJURY_HOME, else ./.tracejury).",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
-SCORE_FORMS = ("langfuse", "phoenix", "label-studio", "argilla", "langsmith", "mlflow", "scout", "docent")
+SCORE_FORMS = (
+    "langfuse", "phoenix", "label-studio", "argilla", "langsmith", "mlflow", "scout", "docent", "opik", "weave",
+    "datadog", "braintrust", "humanloop", "labelbox", "prodigy", "doccano", "deepeval", "ragas", "promptfoo",
+    "openai-evals",
+)  # fmt: skip
 DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
 SECTIONS = {
     "Start": ("demo", "serve"),
@@ -594,7 +598,7 @@ def labels() -> None:
     "--columns",
     multiple=True,
     metavar="FIELD=COLUMN,...",
-    help="Columns of a csv file whose names tracejury does not recognise.",
+    help="Columns whose names tracejury does not recognise; OBJECT.KEY is a column within an object.",
 )
 @click.option(
     "--scale",
@@ -604,6 +608,7 @@ def labels() -> None:
     help="How scores become 0 to 3: 1..5=0..3 (to the nearest, halves up) or good=3,bad=0; of one NAME or of all.",
 )
 @click.option("--annotator", default=None, help="Annotator of these labels, in place of the name in the files.")
+@click.option("--dimension", default=None, help="Dimension of the scores for which the files name none.")
 @click.option(
     "--reviewed",
     "is_reviewed",

@@ -30,7 +30,12 @@ _PAGES = (
     "records",
     "items",
     "tasks",
+    "testCases",
+    "test_cases",
+    "test_results",
 )
+_PAGES_OF_OTHERS = ("content", "result", "events")
+"""Where the answers of Opik, Weave and Braintrust hold their records, unless the page is itself about a trace."""
 _SHARED = frozenset({"traceid", "spanid", "annotator", "rater", "reviewer"})
 """What an object may say once of all opinions that it lists; names without case and signs."""
 _MOST_CELL = 2**31 - 1  # characters; csv's own limit is 131,072
@@ -112,12 +117,12 @@ def _of_page(place: str, page: Json) -> Iterator[Record]:
         yield from (Record(place=f"{place}[{n}]", values=one) for n, one in enumerate(page) if isinstance(one, dict))
     elif isinstance(page, dict):
         key = _list_key(page)
-        if key is None:
+        if key is None and (inner := _inner_page(page)) is not None:
+            yield from _of_page(f"{place} {inner}".strip(), page[inner])
+        elif key is None:
             yield Record(place=place or "the file", values=page)
         else:
-            shared = {
-                name: item for name, item in page.items() if "".join(filter(str.isalnum, name)).lower() in _SHARED
-            }
+            shared = {name: item for name, item in page.items() if _plain(name) in _SHARED}
             for record in _of_page(f"{place} {key}".strip(), page[key]):
                 yield replace(record, values={**shared, **record.values})
 
@@ -126,13 +131,27 @@ def _list_key(page: Mapping[str, Json]) -> str | None:
     """The key of a page's list of records; None for an object that is a record itself."""
     if {"annotations", "data"} <= page.keys() and isinstance(page["data"], dict):
         return None  # a task of Label Studio
-    if "errors" in page:
-        return None  # a TRAIL annotation
-    for key in _PAGES:
+    if "errors" in page or "datasource_item" in page:
+        return None  # a TRAIL annotation; an item of OpenAI's evals
+    is_record = any(_plain(name) in _SHARED for name in page)
+    for key in _PAGES if is_record else (*_PAGES, *_PAGES_OF_OTHERS):
         value = page.get(key)
         if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
             return key
     return None
+
+
+def _inner_page(page: Mapping[str, Json]) -> str | None:
+    """The key of the object in which a page holds its records: promptfoo's results, a request to Datadog."""
+    for key in () if "event_id" in page else ("results", "data"):
+        inner = page.get(key)
+        if isinstance(inner, dict) and (_list_key(inner) is not None or {"type", "attributes"} <= inner.keys()):
+            return key
+    return None
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
 
 
 def _no_objects(place: str, page: Json) -> list[str]:

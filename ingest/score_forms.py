@@ -6,105 +6,36 @@ in `fault`. Nothing is scaled or renamed here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-import orjson
-
+from tracejury.ingest.annotation_tools import ANNOTATION_FORMS
+from tracejury.ingest.evaluation_tools import EVALUATION_FORMS
+from tracejury.ingest.opinion import (
+    FIELDS,
+    Form,
+    Opinion,
+    as_words,
+    cell,
+    column_of,
+    first_choice,
+    folded,
+    ids_of,
+    is_number,
+    json_of,
+    object_of,
+    objects_of,
+    person_of,
+    rating_of,
+    trace_and_spans,
+    value_of,
+)
 from tracejury.ingest.score_files import Record
 from tracejury.ingest.trace import Json
 
-Kind = Literal["score", "error", "review"]
-FormName = Literal[
-    "plain", "langfuse", "phoenix", "label-studio", "argilla", "langsmith", "mlflow", "scout", "docent"
-]  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Opinion:
-    """One score, error or review as a record gives it; `fault` says why it is none.
-
-    `author` is a person's name, or with `is_machine` that of an evaluator; None where the record names nobody.
-    `value` is as given (number, truth value or text), not yet on our scale.
-    """
-
-    place: str
-    kind: Kind = "score"
-    trace_id: str | None = None
-    span_ids: tuple[str, ...] = ()
-    author: str | None = None
-    is_machine: bool = False
-    name: str | None = None
-    value: float | bool | str | None = None
-    label: str | None = None
-    not_applicable: bool = False
-    comment: str = ""
-    evidence: str = ""
-    impact: str | None = None
-    category: str | None = None
-    label_id: str | None = None
-    status: str | None = None
-    phase: str | None = None
-    confidence: str | None = None
-    guideline_version: str | None = None
-    places: Json = None
-    attributes: Json = None
-    fault: str | None = None
-    remedy: str = ""
-    set_aside: str | None = None
-    """How its own author took it back in the tool: it is no label, and no row that is wrong."""
-
-
-class Form(NamedTuple):
-    """A tool's form: its name, the keys by which a record shows it, and the reader of a record."""
-
-    name: FormName
-    knows: Callable[[Mapping[str, Json]], bool]
-    read: Callable[[Record], Iterator[Opinion]]
-
-
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "trace_id": ("traceid", "trace", "agentrunid", "transcriptid", "contexttraceid", "runid", "rootspanid"),
-    "span_ids": ("spanids", "spanid", "span", "spans", "observationid", "contextspanid"),
-    "annotator": ("annotator", "rater", "reviewer", "labeler", "labeller", "coder", "author", "person", "annotatorid",
-                  "raterid", "annotatedby", "createdby", "creator"),
-    "dimension": ("dimension", "dimensions", "name", "metric", "criterion", "criteria", "key", "question",
-                  "annotationname"),
-    "score": ("score", "value", "rating", "resultscore"),
-    "label": ("label", "stringvalue", "resultlabel", "choice"),
-    "comment": ("comment", "comments", "note", "notes", "explanation", "rationale", "reason", "justification",
-                "resultexplanation", "feedback"),
-    "description": ("description", "error", "errordescription"),
-    "evidence": ("evidence", "quote", "excerpt"),
-    "impact": ("impact", "severity"),
-    "category": ("category", "errorcategory", "errortype"),
-    "not_applicable": ("notapplicable", "na"),
-    "label_id": ("labelid",),
-    "status": ("status", "reviewstatus"),
-    "phase": ("phase",),
-    "confidence": ("confidence",),
-    "guideline_version": ("guidelineversion",),
-    "row": ("row",),
-    "places": ("places",),
-    "attributes": ("attributes",),
-}  # fmt: skip
-"""By field, the column names under which plain files hold it, without case and signs, the first that is there wins."""
 SCORES_BY_NAME = ("scores", "ratings")
 """Columns that may hold an object of scores by dimension."""
 _YES = frozenset({"yes", "true", "1", "x", "y"})
-
-
-def folded(name: str) -> str:
-    """A column's name without case, spaces and signs."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-def column_of(field: str, columns: Mapping[str, str], chosen: Mapping[str, str]) -> str | None:
-    """The column that holds a field: the chosen one, else by its name. `columns` maps folded names to columns."""
-    if field in chosen:
-        return chosen[field]
-    return next((columns[name] for name in FIELDS[field] if name in columns), None)
 
 
 # plain files ----------------------------------------------------------------------------------------------------
@@ -117,7 +48,7 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
 
     def text(field: str) -> str:
         column = column_by_field[field]
-        return "" if column is None else as_words(record.values.get(column))
+        return as_words(cell(record.values, column))
 
     row = text("row")
     if row == "untouched":  # our own export says so of traces that nobody has touched
@@ -125,10 +56,10 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
     opinion = Opinion(
         place=record.place,
         trace_id=text("trace_id") or None,
-        span_ids=_ids(None if column_by_field["span_ids"] is None else record.values.get(column_by_field["span_ids"])),
+        span_ids=ids_of(cell(record.values, column_by_field["span_ids"])),
         author=text("annotator") or None,
         name=text("dimension") or None,
-        value=_rated(None if column_by_field["score"] is None else record.values.get(column_by_field["score"])),
+        value=rating_of(cell(record.values, column_by_field["score"])),
         label=text("label") or None,
         not_applicable=text("not_applicable").lower() in _YES,
         comment=text("comment"),
@@ -140,22 +71,22 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
         phase=text("phase") or None,
         confidence=text("confidence") or None,
         guideline_version=text("guideline_version") or None,
-        places=_parsed(text("places")),
-        attributes=_parsed(text("attributes")),
+        places=json_of(text("places")),
+        attributes=json_of(text("attributes")),
     )
     is_wide = column_by_field["score"] is None and column_by_field["dimension"] is None and scored
     if is_wide:
         yield from (
-            replace(opinion, name=name, value=_rated(record.values.get(column)))
+            replace(opinion, name=name, value=rating_of(cell(record.values, column)))
             for column, name in scored.items()
-            if as_words(record.values.get(column))
+            if as_words(cell(record.values, column))
         )
         return
     by_name = next(
-        (held for name in SCORES_BY_NAME if (held := _object(record.values.get(columns.get(name, ""))))), None
+        (held for name in SCORES_BY_NAME if (held := object_of(record.values.get(columns.get(name, ""))))), None
     )
     if by_name is not None and column_by_field["score"] is None and column_by_field["dimension"] is None:
-        yield from (replace(opinion, name=name, value=_rated(value)) for name, value in by_name.items())
+        yield from (replace(opinion, name=name, value=rating_of(value)) for name, value in by_name.items())
         return
     description = text("description")
     yield _of_kind(opinion, row, description)
@@ -203,11 +134,11 @@ def _langfuse(record: Record) -> Iterator[Opinion]:
     kind, source = get("dataType", "data_type").upper(), get("source", "source").upper()
     is_text = kind in {"CATEGORICAL", "TEXT", "CORRECTION"}
     author = get("authorUserName", "author_user_name") or get("authorUserId", "author_user_id")
-    value, metadata = _value(values.get("value")), _object(values.get("metadata"))
+    value, metadata = value_of(values.get("value")), object_of(values.get("metadata"))
     opinion = Opinion(
         place=record.place,
         trace_id=get("traceId", "trace_id") or None,
-        span_ids=_ids(get("observationId", "observation_id")),
+        span_ids=ids_of(get("observationId", "observation_id")),
         author=author or ("langfuse" if source in {"ANNOTATION", ""} else f"langfuse {source}"),
         is_machine=source == "EVAL",
         name=get("name", "name") or None,
@@ -226,7 +157,7 @@ def _boolean(value: float | bool | str | None) -> float | bool | str | None:
 
 def _of_own_export(opinion: Opinion, metadata: Mapping[str, Json]) -> Opinion:
     """An opinion that we wrote in another tool's form says in its metadata what that form has no place for."""
-    own = _object(metadata.get("tracejury"))
+    own = object_of(metadata.get("tracejury"))
     if not own:
         return opinion
     is_error = own.get("kind") == "error"
@@ -236,7 +167,7 @@ def _of_own_export(opinion: Opinion, metadata: Mapping[str, Json]) -> Opinion:
         name=as_words(own.get("dimension")) or (None if is_error else opinion.name),
         value=None if is_error else opinion.value,
         label=None,
-        span_ids=_ids(own.get("span_ids")) or opinion.span_ids,
+        span_ids=ids_of(own.get("span_ids")) or opinion.span_ids,
         not_applicable=own.get("not_applicable") is True,
         evidence=as_words(own.get("evidence")),
         impact=as_words(own.get("impact")) or None,
@@ -253,7 +184,7 @@ def _of_own_export(opinion: Opinion, metadata: Mapping[str, Json]) -> Opinion:
 
 def _subject(value: Json) -> dict[str, Json]:
     """Trace and observation of a score of the newest API, which names them in one object."""
-    subject = _object(value)
+    subject = object_of(value)
     kind, own = subject.get("kind"), subject.get("id")
     if kind == "trace":
         return {"traceId": own}
@@ -267,7 +198,7 @@ def _knows_phoenix(values: Mapping[str, Json]) -> bool:
 def _phoenix(record: Record) -> Iterator[Opinion]:
     """An annotation of a span or trace, of the REST API or of the client's data frame."""
     values = record.values
-    result = _object(values.get("result"))
+    result = object_of(values.get("result"))
 
     def part(name: str) -> Json:
         return result.get(name, values.get(f"result.{name}", values.get(name)))
@@ -279,11 +210,11 @@ def _phoenix(record: Record) -> Iterator[Opinion]:
     yield Opinion(
         place=record.place,
         trace_id=as_words(values.get("trace_id")) or None,
-        span_ids=_ids(values.get("span_id", values.get("context.span_id"))),
+        span_ids=ids_of(values.get("span_id", values.get("context.span_id"))),
         author=f"phoenix {kind}" if is_machine else who or "phoenix",
         is_machine=is_machine,
         name=as_words(values.get("annotation_name", values.get("name"))) or None,
-        value=_value(part("score")),
+        value=value_of(part("score")),
         label=as_words(part("label")) or None,
         comment=as_words(part("explanation")),
         fault="the annotation is of a retrieved document, not of a span or trace" if of_document else None,
@@ -299,12 +230,14 @@ def _knows_label_studio(values: Mapping[str, Json]) -> bool:
 
 def _label_studio(record: Record) -> Iterator[Opinion]:
     """A task with the results of its annotations; predictions are a model's."""
-    data = _object(record.values.get("data"))
-    about = _trace_and_span({**_object(record.values.get("meta")), **data})
+    data = object_of(record.values.get("data"))
+    about = trace_and_spans({**object_of(record.values.get("meta")), **data})
     for key, is_machine in (("annotations", False), ("predictions", True)):
-        for number, annotation in enumerate(_objects(record.values.get(key))):
+        for number, annotation in enumerate(objects_of(record.values.get(key))):
             author = (
-                _who(annotation.get("completed_by")) if not is_machine else as_words(annotation.get("model_version"))
+                person_of(annotation.get("completed_by"))
+                if not is_machine
+                else as_words(annotation.get("model_version"))
             )
             base = replace(
                 about,
@@ -315,29 +248,29 @@ def _label_studio(record: Record) -> Iterator[Opinion]:
             if annotation.get("was_cancelled") is True:
                 yield replace(base, set_aside="cancelled or skipped")
             else:
-                yield from _results(_objects(annotation.get("result")), base)
-    for number in range(len(_objects(record.values.get("drafts")))):
+                yield from _results(objects_of(annotation.get("result")), base)
+    for number in range(len(objects_of(record.values.get("drafts")))):
         yield replace(about, place=f"{record.place} drafts[{number}]", set_aside="a draft")
 
 
 def _results(results: list[Mapping[str, Json]], base: Opinion) -> Iterator[Opinion]:
     """A result each: a choice or number is a score, a marked stretch an error, a text the comment of its control."""
     comments = {as_words(one.get("from_name")): _words_of(one) for one in results if one.get("type") == "textarea"}
-    own = [one for one in results if "tracejury" in _object(one.get("meta"))]
+    own = [one for one in results if "tracejury" in object_of(one.get("meta"))]
     for one in results:
-        control, value, kind = as_words(one.get("from_name")), _object(one.get("value")), as_words(one.get("type"))
+        control, value, kind = as_words(one.get("from_name")), object_of(one.get("value")), as_words(one.get("type"))
         score = replace(base, name=control, comment=_comment_of(control, comments))
         if one in own:
-            opinion = replace(score, value=_value(value.get("number")), comment=_words_of(one))
-            yield _of_own_export(opinion, _object(one.get("meta")))
+            opinion = replace(score, value=value_of(value.get("number")), comment=_words_of(one))
+            yield _of_own_export(opinion, object_of(one.get("meta")))
         elif kind in {"rating", "number"}:
-            yield replace(score, value=_value(value.get(kind)))
+            yield replace(score, value=value_of(value.get(kind)))
         elif kind in {"choices", "pairwise", "taxonomy"}:
-            yield replace(score, label=_first_choice(value.get(kind, value.get("selected"))))
+            yield replace(score, label=first_choice(value.get(kind, value.get("selected"))))
         elif kind.endswith("labels"):
             labels = value.get(kind)
             yield replace(
-                base, kind="error", category=_first_choice(labels), evidence=as_words(value.get("text")), comment="",
+                base, kind="error", category=first_choice(labels), evidence=as_words(value.get("text")), comment="",
                 label_id=as_words(one.get("id")) or None,
             )  # fmt: skip
     if comments and not any(one.get("type") != "textarea" for one in results):
@@ -353,14 +286,8 @@ def _comment_of(control: str, comments: Mapping[str, str]) -> str:
 
 
 def _words_of(result: Mapping[str, Json]) -> str:
-    text = _object(result.get("value")).get("text")
+    text = object_of(result.get("value")).get("text")
     return "\n".join(as_words(line) for line in text) if isinstance(text, list) else as_words(text)
-
-
-def _first_choice(value: Json) -> str | None:
-    while isinstance(value, list) and value:
-        value = value[0] if len(value) == 1 or not isinstance(value[0], str) else ", ".join(map(as_words, value))
-    return as_words(value) or None
 
 
 _FLAT = ".responses"
@@ -376,13 +303,13 @@ def _argilla(record: Record) -> Iterator[Opinion]:
     columns of each question (to_datasets).
     """
     values = _from_columns(record.values)
-    named = {**_object(values.get("fields")), **_object(values.get("metadata")), "id": values.get("id")}
-    about = _trace_and_span(named)
+    named = {**object_of(values.get("fields")), **object_of(values.get("metadata")), "id": values.get("id")}
+    about = trace_and_spans(named)
     responses = values.get("responses")
     answers = (
-        [{**answer, "question_name": question} for question, some in responses.items() for answer in _objects(some)]
+        [{**answer, "question_name": question} for question, some in responses.items() for answer in objects_of(some)]
         if isinstance(responses, dict)
-        else _objects(responses)
+        else objects_of(responses)
     )
     if not answers and as_words(values.get("status")).lower() == "discarded":
         yield replace(about, place=record.place, set_aside="discarded")
@@ -398,8 +325,8 @@ def _argilla(record: Record) -> Iterator[Opinion]:
                 place=place,
                 author=as_words(one.get("user_id")) or "argilla",
                 name=question,
-                value=None if is_label else _value(answer),
-                label=_first_choice(answer) if is_label else None,
+                value=None if is_label else value_of(answer),
+                label=first_choice(answer) if is_label else None,
                 fault="the response is a draft" if as_words(one.get("status")).lower() == "draft" else None,
                 remedy="submit it in Argilla and export it again",
             )
@@ -411,7 +338,7 @@ def _from_columns(values: Mapping[str, Json]) -> Mapping[str, Json]:
         return values
     responses: list[Json] = []
     for key in [key for key in values if key.endswith(_FLAT)]:
-        columns = [_parsed(values.get(name)) for name in (key, f"{key}.users", f"{key}.status")]
+        columns = [json_of(values.get(name)) for name in (key, f"{key}.users", f"{key}.status")]
         lists = [column if isinstance(column, list) else [] for column in columns]
         for number, value in enumerate(lists[0]):
             user, status = (one[number] if number < len(one) else None for one in lists[1:])
@@ -424,7 +351,7 @@ def _answers(response: Mapping[str, Json]) -> list[tuple[str, Json]]:
     """Question and answer of a response: one, or all of a person by question as the server writes them."""
     values = response.get("values")
     if isinstance(values, dict):
-        return [(question, _object(answer).get("value")) for question, answer in values.items()]
+        return [(question, object_of(answer).get("value")) for question, answer in values.items()]
     return [(as_words(response.get("question_name")), response.get("value"))]
 
 
@@ -442,7 +369,7 @@ def _knows_langsmith(values: Mapping[str, Json]) -> bool:
 def _langsmith(record: Record) -> Iterator[Opinion]:
     """A feedback record; the run that it is of is a span of its trace."""
     values = record.values
-    source = _object(values.get("feedback_source"))
+    source = object_of(values.get("feedback_source"))
     kind = as_words(source.get("type") or values.get("feedback_source.type"))
     who = as_words(source.get("user_name")) or as_words(source.get("user_id"))
     run, trace = as_words(values.get("run_id")), as_words(values.get("trace_id"))
@@ -455,7 +382,7 @@ def _langsmith(record: Record) -> Iterator[Opinion]:
         author=who or (f"langsmith {kind}" if kind and kind != "app" else "langsmith"),
         is_machine=kind in {"model", "auto_eval", "evaluator"},
         name=as_words(values.get("key")) or None,
-        value=None if is_label else _value(score),
+        value=None if is_label else value_of(score),
         label=as_words(text) or None,
         comment=as_words(values.get("comment")),
         fault=None if run or trace else "the feedback is of no run",
@@ -473,7 +400,7 @@ def _mlflow(record: Record) -> Iterator[Opinion]:
     """The assessments of a trace, or one by itself, as `to_dictionary` and the REST API write them."""
     values = record.values
     nested = _assessments(values)
-    trace_id = values.get("trace_id") or values.get("request_id") or _object(values.get("info")).get("trace_id")
+    trace_id = values.get("trace_id") or values.get("request_id") or object_of(values.get("info")).get("trace_id")
     for number, one in enumerate(nested):
         yield _assessment({"trace_id": trace_id, **one}, f"{record.place} assessments[{number}]")
     if not nested:
@@ -481,30 +408,30 @@ def _mlflow(record: Record) -> Iterator[Opinion]:
 
 
 def _assessments(values: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    listing = values.get("assessments", _object(values.get("info")).get("assessments"))
-    return _objects(_parsed(listing))
+    listing = values.get("assessments", object_of(values.get("info")).get("assessments"))
+    return objects_of(json_of(listing))
 
 
 def _assessment(values: Mapping[str, Json], place: str) -> Opinion:
-    source = _object(values.get("source")) or values  # a table of assessments has its fields as columns
+    source = object_of(values.get("source")) or values  # a table of assessments has its fields as columns
     kind = as_words(source.get("source_type")).upper()
-    feedback = _object(values.get("feedback"))
+    feedback = object_of(values.get("feedback"))
     value = feedback.get("value", values.get("value"))
     faults = {
         "it is an expectation, not a score": values.get("expectation") is not None,
         "it was overridden by a later assessment": values.get("valid") is False,
         "the evaluator failed": bool(values.get("error") or feedback.get("error")),
     }
-    is_text = isinstance(value, str) and not _is_number(value)
+    is_text = isinstance(value, str) and not is_number(value)
     is_machine = kind not in {"HUMAN", ""}
     return Opinion(
         place=place,
         trace_id=as_words(values.get("trace_id")) or None,
-        span_ids=_ids(values.get("span_id")),
+        span_ids=ids_of(values.get("span_id")),
         author=as_words(source.get("source_id")) or f"mlflow {kind}".strip(),
         is_machine=is_machine,
         name=as_words(values.get("assessment_name", values.get("name"))) or None,
-        value=None if is_text else _value(value),
+        value=None if is_text else value_of(value),
         label=as_words(value) if is_text else None,
         comment=as_words(values.get("rationale")),
         fault=next((fault for fault, holds in faults.items() if holds), None),
@@ -521,7 +448,7 @@ def _knows_scout(values: Mapping[str, Json]) -> bool:
 def _scout(record: Record) -> Iterator[Opinion]:
     """A row of a scanner's results: a model's or a program's finding about a transcript."""
     values = record.values
-    value = _parsed(values.get("value"))
+    value = json_of(values.get("value"))
     is_plain = isinstance(value, int | float | bool)
     yield Opinion(
         place=record.place,
@@ -529,7 +456,7 @@ def _scout(record: Record) -> Iterator[Opinion]:
         author=as_words(values.get("scan_model") or values.get("model")) or "scout",
         is_machine=True,
         name=as_words(values.get("scanner_name") or values.get("scanner_key")) or None,
-        value=_value(value) if is_plain else None,
+        value=value_of(value) if is_plain else None,
         label=None if is_plain else as_words(values.get("answer")) or as_words(value) or None,
         comment=as_words(values.get("explanation")),
         fault=f"the scan failed: {values['scan_error']}" if as_words(values.get("scan_error")) else None,
@@ -543,15 +470,15 @@ def _knows_docent(values: Mapping[str, Json]) -> bool:
 def _docent(record: Record) -> Iterator[Opinion]:
     """A judge result, or those of one agent run; the label is what the rubric's schema lets the judge answer."""
     values = record.values
-    for number, one in enumerate(_objects(values.get("results"))):
+    for number, one in enumerate(objects_of(values.get("results"))):
         inner = {"rubric_id": None, **values, "results": None, **one}
         yield from _docent(Record(place=f"{record.place} results[{number}]", values=inner))
     if values.get("results"):
         return
-    output = _object(_parsed(values.get("output", values.get("value"))))
+    output = object_of(json_of(values.get("output", values.get("value"))))
     score = output.get("score", output.get("rating"))
     explanation = output.get("explanation", output.get("rationale"))
-    words = _object(explanation).get("text", explanation)
+    words = object_of(explanation).get("text", explanation)
     failed = "FAILURE" in as_words(values.get("result_type")).upper()
     yield Opinion(
         place=record.place,
@@ -559,100 +486,10 @@ def _docent(record: Record) -> Iterator[Opinion]:
         author="docent",
         is_machine=True,
         name=as_words(values.get("rubric_name")) or as_words(values.get("rubric_id")) or None,
-        value=_value(score),
+        value=value_of(score),
         label=as_words(output.get("label")) or (as_words(values.get("value")) if not output else "") or None,
         comment=as_words(words),
         fault="the judge gave no answer" if failed else None,
-    )
-
-
-# values ---------------------------------------------------------------------------------------------------------
-
-
-def as_words(value: Json) -> str:
-    """A value as the text that it is: text stripped of white space around it, NaN and null empty, JSON else."""
-    if value is None or (isinstance(value, float) and value != value):
-        return ""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, bool | int | float):
-        return f"{value:g}" if isinstance(value, float) else str(value)
-    return orjson.dumps(value, default=str).decode()
-
-
-def _value(value: Json) -> float | bool | str | None:
-    """A number, truth value or text as given; a number written as text is that number."""
-    if isinstance(value, bool):
-        return value
-    words = as_words(value)
-    if not words:
-        return None
-    return float(words.replace(",", ".", 1)) if _is_number(words) else _truth(words)
-
-
-def _rated(value: Json) -> float | bool | str | None:
-    """As `_value`; a rating as Label Studio writes it in its CSV and JSON-MIN, `[{"rating": 2}]`, is its number."""
-    several = _objects(value)
-    if len(several) == 1 and len(several[0]) == 1 and several[0].keys() <= {"rating", "number"}:
-        return _value(next(iter(several[0].values())))
-    return _value(value)
-
-
-def _truth(words: str) -> bool | str:
-    return {"true": True, "false": False}.get(words.lower(), words)
-
-
-def _is_number(words: str) -> bool:
-    try:
-        return abs(float(words.replace(",", ".", 1))) < float("inf")
-    except ValueError:
-        return False
-
-
-def _ids(value: Json) -> tuple[str, ...]:
-    """Span ids of a cell or list: several stand apart by white space or commas."""
-    parsed = _parsed(value)
-    words = " ".join(map(as_words, parsed)) if isinstance(parsed, list) else as_words(value)
-    return tuple(dict.fromkeys(words.replace(",", " ").replace(";", " ").split()))
-
-
-def _parsed(value: Json) -> Json:
-    """JSON of a text that holds some, as data frames do; any other value as it is."""
-    if not isinstance(value, str) or not value.strip():
-        return value
-    try:
-        parsed: Json = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
-    return parsed
-
-
-def _object(value: Json) -> Mapping[str, Json]:
-    parsed = _parsed(value)
-    return parsed if isinstance(parsed, dict) else {}
-
-
-def _objects(value: Json) -> list[Mapping[str, Json]]:
-    parsed = _parsed(value)
-    return [one for one in parsed if isinstance(one, dict)] if isinstance(parsed, list) else []
-
-
-def _who(value: Json) -> str:
-    person = _object(value)
-    return next((as_words(person[key]) for key in ("email", "username", "id") if person.get(key)), "") or as_words(
-        value
-    )
-
-
-def _trace_and_span(values: Mapping[str, Json]) -> Opinion:
-    """An opinion about the trace and spans that a task or record names."""
-    columns = {folded(name): name for name in reversed(list(values))}
-    trace = column_of("trace_id", columns, {}) or ("id" if "id" in values else None)
-    spans = column_of("span_ids", columns, {})
-    return Opinion(
-        place="",
-        trace_id=(as_words(values.get(trace)) or None) if trace else None,
-        span_ids=_ids(values.get(spans)) if spans else (),
     )
 
 
@@ -665,6 +502,8 @@ FORMS: tuple[Form, ...] = (
     Form("scout", _knows_scout, _scout),
     Form("docent", _knows_docent, _docent),
     Form("langsmith", _knows_langsmith, _langsmith),
+    *ANNOTATION_FORMS,
+    *EVALUATION_FORMS,
 )
 """Tools by the most telling keys first; a record of none of them is a row of a plain file."""
 

@@ -21,9 +21,9 @@ from tracejury.app.commands.output import (
     say,
 )
 from tracejury.ingest.labels import Annotation, FailedReply, JudgeReply, read_annotations, read_replies
+from tracejury.ingest.opinion import FormName, Opinion
 from tracejury.ingest.readers import open_inputs
 from tracejury.ingest.score_files import RecordFile, read_records
-from tracejury.ingest.score_forms import FormName, Opinion
 from tracejury.ingest.store import load, read_transaction, schema, write_transaction
 from tracejury.ingest.trace import IngestError, Rejected
 from tracejury.judging.judges.trace_text import TraceText, render_trace
@@ -62,11 +62,12 @@ def import_labels(
     columns: Sequence[str] = (),
     scales: Sequence[str] = (),
     annotator: str | None = None,
+    dimension: str | None = None,
     is_reviewed: bool = False,
 ) -> int:
     """Exit code 0, or 1 when something was rejected."""
     workspace = opened(home, create=True)
-    options = _import_options(form, columns, scales, annotator, is_reviewed)
+    options = _import_options(form, columns, scales, annotator, dimension, is_reviewed)
     imported = (
         Imported(labels=_trail_labels(files, options.annotator))
         if form == "trail"
@@ -125,7 +126,12 @@ def import_labels(
 
 
 def _import_options(
-    form: str, columns: Sequence[str], scales: Sequence[str], annotator: str | None, is_reviewed: bool
+    form: str,
+    columns: Sequence[str],
+    scales: Sequence[str],
+    annotator: str | None,
+    dimension: str | None,
+    is_reviewed: bool,
 ) -> ImportOptions:
     """The options of an import as they were given. Raises `click.UsageError` for one that cannot be read."""
     if form in {"trail", "tracejury"} and (columns or scales):
@@ -143,6 +149,7 @@ def _import_options(
         columns={name.strip(): column.strip() for name, _, column in pairs},
         scales=read,
         annotator=annotator,
+        dimension=dimension,
         is_reviewed=is_reviewed,
     )
 

@@ -9,20 +9,10 @@ from typing import Any, NamedTuple, cast
 from uuid import NAMESPACE_URL, uuid5
 
 from tracejury.ingest.labels import normal_category
+from tracejury.ingest.opinion import FIELDS, FormName, Opinion, as_words, cell, column_of, folded, ids_of
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.score_files import Record, RecordFile
-from tracejury.ingest.score_forms import (
-    FIELDS,
-    FORMS,
-    SCORES_BY_NAME,
-    FormName,
-    Opinion,
-    as_words,
-    column_of,
-    folded,
-    form_of,
-    read_plain,
-)
+from tracejury.ingest.score_forms import FORMS, SCORES_BY_NAME, form_of, read_plain
 from tracejury.ingest.trace import Json, Rejected
 from tracejury.ingest.words import counted
 from tracejury.judging.judges.rubric import rubrics
@@ -46,6 +36,8 @@ from tracejury.judging.taxonomy import dimensions_of
 
 SPANS_ONLY = "the evaluator scored spans and not the trace"
 _NO_ERROR = "submitted, no error"
+_WHERE_AND_WHO = frozenset({"trace_id", "span_ids", "annotator"})
+"""Fields whose columns may be named beside a tool's form, which reads the rest."""
 _TRAIL = "trail."
 
 
@@ -64,12 +56,13 @@ class TraceIndex:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """How files are read: a form by name (else recognised), columns by field, scales, whose unnamed rows are."""
+    """How files are read: a form by name (else recognised), columns by field, scales; author and name of all rows."""
 
     form: FormName | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     scales: tuple[Scale, ...] = ()
     annotator: str | None = None
+    dimension: str | None = None
     is_reviewed: bool = False
 
 
@@ -99,7 +92,13 @@ def opinions_of(file: RecordFile, options: ImportOptions) -> list[Opinion]:
     """What the records of a file say. Raises `ScoreImportError` for columns that the file does not have."""
     _check_columns(file, options.columns)
     read = _reader(file, options)
-    return [opinion for record in file.records for opinion in read(record)]
+    return [_named(opinion, options) for record in file.records for opinion in read(record)]
+
+
+def _named(opinion: Opinion, options: ImportOptions) -> Opinion:
+    """A score without a name, under the one that was told for all."""
+    is_nameless = opinion.kind == "score" and opinion.name is None
+    return replace(opinion, name=options.dimension) if is_nameless else opinion
 
 
 def span_ids_of(opinions: Iterable[Opinion]) -> set[str]:
@@ -159,7 +158,7 @@ def _check_columns(file: RecordFile, columns: Mapping[str, str]) -> None:
     for name, column in columns.items():
         if name not in FIELDS:
             raise ScoreImportError(f"--columns knows no {name!r}. Try: {', '.join(FIELDS)}")
-        if column not in there:
+        if column not in there and all(cell(record.values, column) is None for record in file.records):
             raise ScoreImportError(f"{file.file} has no column {column!r}. Try: one of {', '.join(sorted(there))}")
 
 
@@ -176,9 +175,22 @@ def _reader(file: RecordFile, options: ImportOptions) -> Callable[[Record], Iter
             fault = "a TRAIL annotation, which its file name ties to a trace"
             return [Opinion(place=record.place, fault=fault, remedy="import it with --as trail")]
         form = form_of(record.values)
-        return plain(record) if form is None else form.read(record)
+        if form is None or not options.columns.keys() <= _WHERE_AND_WHO:
+            return plain(record)
+        return [_told(opinion, record, options.columns) for opinion in form.read(record)]
 
-    return plain if options.form == "plain" or options.columns else read
+    return plain if options.form == "plain" else read
+
+
+def _told(opinion: Opinion, record: Record, columns: Mapping[str, str]) -> Opinion:
+    """An opinion of a tool's form with the trace, span and annotator from the columns that were named for them."""
+    values = {name: cell(record.values, column) for name, column in columns.items()}
+    return replace(
+        opinion,
+        trace_id=as_words(values.get("trace_id")) or opinion.trace_id,
+        span_ids=ids_of(values.get("span_ids")) or opinion.span_ids,
+        author=as_words(values.get("annotator")) or opinion.author,
+    )
 
 
 def _scored_columns(file: RecordFile) -> dict[str, str]:
@@ -218,13 +230,12 @@ _BOOKKEEPING = frozenset({
 
 def _unread_columns(file: RecordFile, options: ImportOptions) -> list[str]:
     """The columns of a plain file that no field takes, in their order; a tool's own form is known as a whole."""
-    is_plain = options.form == "plain" or bool(options.columns)
+    is_plain = options.form == "plain" or not options.columns.keys() <= _WHERE_AND_WHO
     read: set[str] = {*_scored_columns(file), *SCORES_BY_NAME} if file.records else set()
     unread: dict[str, None] = {}
     for record in file.records:
-        if not is_plain and (
-            options.form is not None or form_of(record.values) is not None or "errors" in record.values
-        ):
+        is_of_tool = options.form is not None or form_of(record.values) is not None or "errors" in record.values
+        if not is_plain and is_of_tool:
             continue
         columns = {folded(name): name for name in reversed(list(record.values))}
         own = {column_of(name, columns, options.columns) for name in FIELDS} | read | _BOOKKEEPING
@@ -356,7 +367,7 @@ class _Builder:
 
     def _dimension(self, opinion: Opinion) -> str:
         if opinion.name is None:
-            raise _RefusedError("the row names no dimension", "give --columns dimension=COLUMN")
+            raise _RefusedError("the row names no dimension", "give --columns dimension=COLUMN, or --dimension NAME")
         return dimension_of(opinion.name)
 
     def _note_own(self, name: str) -> None:

@@ -588,3 +588,138 @@ def test_docent_results_are_a_judge_s_verdicts(results: object) -> None:
     assert (verdict.rubric, verdict.score) == ("r", 0)
     assert verdict.rationale.startswith("why")
     assert refused(taken(json.dumps({"results": results})))  # never guessed
+
+
+# tools of annotation and evaluation -----------------------------------------------------------------------------
+
+OPIK = {"name": "LC", "value": 2.0, "reason": "fine", "source": "ui", "created_by": "ada"}
+CALL = f"weave:///team/project/call/{ROOT}"
+PRODIGY = {"text": "The tide turns at noon.", "meta": {"trace_id": T}, "_annotator_id": "ada", "answer": "accept"}
+DATADOG = {"join_on": {"span": {"span_id": ROOT, "trace_id": T}}, "label": "LC", "metric_type": "score",
+           "score_value": 2, "ml_app": "pilot", "timestamp_ms": 1, "reasoning": "fine"}  # fmt: skip
+PROMPTFOO = {"id": "r", "vars": {"q": "?"}, "metadata": {"trace_id": T}, "success": True, "score": 1,
+             "gradingResult": {"pass": True, "score": 1, "reason": "all", "componentResults": [{
+                 "pass": True, "score": 2, "reason": "fine",
+                 "assertion": {"type": "llm-rubric", "metric": "LC"}}]}}  # fmt: skip
+DEEPEVAL = {"name": "c", "input": "?", "actualOutput": "!", "additionalMetadata": {"trace_id": T},
+            "metricsData": [{"name": "LC", "score": 2, "success": True, "reason": "fine",
+                             "evaluationModel": "m1"}]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"id": T, "name": "run", "feedback_scores": [OPIK]},
+        {"page": 1, "size": 1, "total": 1, "content": [{"id": T, "feedback_scores": [OPIK]}]},
+        {"trace": {"id": T, "feedback_scores": [OPIK]}, "spans": [{"id": SPAN, "trace_id": T}], "project_name": "p"},
+        {"id": T, "feedback_scores": [{**OPIK, "value": 2, "created_by": "eve, ada",
+                                       "value_by_author": {"ada": {"value": 2, "reason": "fine", "source": "ui"}}}]},
+        [{"weave_ref": CALL, "wb_username": "ada", "feedback_type": "wandb.annotation.LC", "payload": {"value": 2}}],
+        {"result": [{"weave_ref": CALL, "creator": "ada", "feedback_type": "wandb.annotation.LC",
+                     "payload": {"value": 2}}]},
+        {"id": ROOT, "trace_id": T, "op_name": "run", "summary": {"weave": {"feedback": [{
+            "weave_ref": CALL, "creator": "ada", "feedback_type": "wandb.annotation.LC", "payload": {"value": 2}}]}}},
+        {"events": [{"span_id": T, "root_span_id": T, "scores": {"LC": 2, "EE": None}, "audit_data": [
+            {"audit_data": {"path": ["scores", "LC"], "to": 2}, "metadata": {"email": "ada"}}]}], "cursor": None},
+        {"id": "log", "trace_id": T, "evaluator_logs": [
+            {"judgment": 2, "user": "ada", "evaluator": {"path": "tone/LC", "spec": {"evaluator_type": "human"}}}]},
+        {"data_row": {"id": "d", "global_key": T}, "projects": {"p": {"labels": [{
+            "label_details": {"created_by": "ada"}, "annotations": {"classifications": [
+                {"name": "LC", "radio_answer": {"name": "2", "value": "2"}}]}}]}}},
+        {**PRODIGY, "meta": {"trace_id": T, "dimension": "LC"}, "_view_id": "choice", "accept": ["2"],
+         "options": [{"id": "2", "text": "two"}]},
+        {"id": 7, "text": "The tide.", "trace_id": T, "annotator": "ada", "dimension": "LC", "label": ["2"]},
+    ],
+    ids=lambda one: next(iter(one if isinstance(one, dict) else one[0])),
+)  # fmt: skip
+def test_a_person_s_score_of_an_annotation_tool_is_a_label(document: object) -> None:
+    imported = taken(json.dumps(document), ["2=2"])
+    assert scores(imported) == [("ada", "LC", 2)]
+    assert (imported.labels.scores[0].trace_id, imported.verdicts) == (T, {})
+
+
+@pytest.mark.parametrize(
+    ("document", "author"),
+    [
+        ({"id": T, "feedback_scores": [{**OPIK, "source": "online_scoring"}]}, "opik online_scoring"),
+        ([{"weave_ref": CALL, "creator": None, "wb_user_id": "u", "feedback_type": "wandb.runnable.LC",
+           "payload": {"output": {"score": 2, "reason": "fine"}}}], "weave"),
+        ({"data": {"type": "evaluation_metric", "attributes": {"metrics": [DATADOG]}}}, "datadog"),
+        ({"data": [{"id": "e", "type": "span", "attributes": {"trace_id": T, "span_id": ROOT, "evaluation": {
+            "LC": {"value": 2, "eval_metric_type": "score", "reasoning": "fine"}}}}]}, "datadog"),
+        ({"testCases": [DEEPEVAL], "metricsScores": []}, "m1"),
+        ({"test_results": [{"metrics_data": [{"name": "LC", "score": 2, "reason": "fine", "evaluation_model": "m1"}],
+                            "additional_metadata": {"trace_id": T}}]}, "m1"),
+        ([{"user_input": "?", "response": "!", "trace_id": T, "LC": 2.0}], "ragas"),
+        ({"evalId": "e", "results": {"version": 3, "results": [PROMPTFOO], "stats": {}}, "config": {}}, "promptfoo"),
+        ({"object": "list", "data": [{"object": "eval.run.output_item", "run_id": "r", "status": "pass",
+          "datasource_item": {"trace_id": T}, "results": [{"name": "LC", "score": 2, "passed": True}]}]},
+         "openai-evals"),
+    ],
+)  # fmt: skip
+def test_the_score_of_an_evaluation_tool_is_a_verdict(document: object, author: str) -> None:
+    imported = taken(json.dumps(document))
+    assert (scores(imported), refused(imported)) == ([], [])
+    (verdict,) = imported.verdicts[author]
+    assert (verdict.trace_id, verdict.rubric, verdict.score) == (T, "LC", 2)
+
+
+def test_a_mean_of_several_people_is_each_one_s_score_and_no_one_s_mean() -> None:
+    by_author = {"ada": {"value": 3, "source": "ui"}, "ben_" + SPAN: {"value": 0, "source": "ui", "span_id": SPAN}}
+    held = {
+        "id": T,
+        "feedback_scores": [{**OPIK, "value": 1.5, "created_by": "ada, ben", "value_by_author": by_author}],
+    }
+    assert scores(taken(json.dumps(held))) == [("ada", "LC", 3), ("ben", "LC", 0)]
+
+
+def test_a_stretch_marked_in_prodigy_or_doccano_is_an_error_with_its_words() -> None:
+    marked = {"start": 4, "end": 8, "label": "Goal Deviation", "token_start": 1}
+    doccano = {"text": PRODIGY["text"], "trace_id": T, "annotator": "ada", "label": [[4, 8, "Goal Deviation"]]}
+    entity = {"id": 3, "label": "Goal Deviation", "start_offset": 4, "end_offset": 8}
+    entities = {**doccano, "label": None, "entities": [entity], "relations": [], "Comments": ["late"]}
+    for record in ({**PRODIGY, "spans": [marked]}, doccano, entities):
+        error = the_error(taken(json.dumps(record)))
+        assert (error.trace_id, error.annotator, error.category) == (T, "ada", "Goal Deviation")
+        assert error.evidence[0].quote == "tide"
+
+
+def test_an_answer_to_one_label_is_a_truth_value_and_an_ignored_one_is_set_aside() -> None:
+    rows = [{**PRODIGY, "label": "LC"}, {**PRODIGY, "label": "EE", "answer": "reject"},
+            {**PRODIGY, "label": "GF", "answer": "ignore"}]  # fmt: skip
+    imported = taken("\n".join(map(json.dumps, rows)), ["true=3,false=0"])
+    assert scores(imported) == [("ada", "LC", 3), ("ada", "EE", 0)]
+    assert "ignored in the tool, not imported: line 3" in imported.labels.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("row", "remedy"),
+    [
+        ({"id": 7, "text": "The tide.", "label": ["good"]}, "--columns trace_id"),
+        ({"id": 7, "text": "The tide.", "trace_id": T, "label": ["good"]}, "--annotator"),
+        ({**PRODIGY, "accept": ["good"]}, "--dimension"),
+        ({**DATADOG, "join_on": {"tag": {"key": "k", "value": "v"}}}, "span_id"),
+        ({"span_id": T, "root_span_id": T, "scores": {"LC": 2}}, "--annotator"),
+        ({"weave_ref": "weave:///team/project/object/x:1", "feedback_type": "wandb.annotation.LC",
+          "payload": {"value": 2}}, "leave"),
+        ({**DEEPEVAL, "additionalMetadata": None}, "--columns trace_id"),
+        ({**DEEPEVAL, "metricsData": [{"name": "LC", "error": "timeout", "score": None}]}, "leave"),
+        ({**PROMPTFOO, "metadata": {}}, "--columns trace_id"),
+        ({"run_id": "r", "event_id": 1, "sample_id": "s.1", "type": "match", "data": {"correct": True}}, "trace_id"),
+        ({"metadata": {"name": "item 1"}, "data": {"r_stars": {"value": 4}}}, "--columns trace_id"),
+    ],
+)  # fmt: skip
+def test_a_record_that_names_no_trace_person_or_name_is_refused_with_the_way_out(row: object, remedy: str) -> None:
+    imported = taken(json.dumps([row]))
+    assert imported.labels.scores == []
+    (refusal,) = imported.labels.rejected
+    assert remedy in refusal.remedy
+
+
+def test_the_trace_of_a_tool_s_record_and_the_dimension_of_all_rows_may_be_told() -> None:
+    named = {**PROMPTFOO, "metadata": {}, "vars": {"run": {"key": T}}}
+    (verdict,) = taken(json.dumps([named]), columns={"trace_id": "vars.run.key"}).verdicts["promptfoo"]
+    assert (verdict.trace_id, verdict.rubric) == (T, "LC")
+    item = {"metadata": {"name": T}, "data": {"r_stars": {"value": 2}}}
+    columns = {"trace_id": "metadata.name", "score": "data.r_stars.value"}
+    assert scores(taken(json.dumps([item]), columns=columns, annotator="ada", dimension="LC")) == [("ada", "LC", 2)]
