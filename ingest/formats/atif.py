@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from tracejury.ingest.conventions.message_json import read_message
 from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, time_of_any
-from tracejury.ingest.formats.spans import brief, kept
+from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.spans import kept
 from tracejury.ingest.formats.trajectory import Session, Usage, session_trace
 from tracejury.ingest.parse import parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
-from tracejury.ingest.times import integer
 from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, ToolCall, Trace
 
 NAME = "atif"
@@ -43,43 +42,38 @@ def _trace(value: Json, place: str, source: Source) -> Trace:
     fields = Fields(value)
     trace_id = fields.text("sessionid") or fields.text("trajectoryid") or "unnamed"
     sessions = _sessions(fields, trace_id, None)
-    fields.take("schemaversion")
-    attributes = {"schema_version": value.get("schema_version"), **fields.rest()}
-    warnings = [] if trace_id != "unnamed" else ["no_trace_id: the trajectory has no session_id; called unnamed"]
+    attributes = {"schema_version": fields.take("schemaversion"), **fields.rest()}
+    if trace_id == "unnamed":
+        fields.warnings.append("no_trace_id: the trajectory has no session_id; called unnamed")
     return session_trace(
-        sessions, trace_id=trace_id, format=NAME, source=source, attributes=attributes, warnings=warnings
+        sessions, trace_id=trace_id, format=NAME, source=source, attributes=attributes, warnings=fields.warnings
     )
 
 
 def _sessions(fields: Fields, span_id: str, parent: str | None) -> list[Session]:
     """The agent of a trajectory, and those of the trajectories that stand in it."""
-    agent = fields.nested("agent")
-    named = Fields(agent)
+    named = fields.inner("agent")
     session = Session(span_id=span_id, agent=named.text("name") or "agent", parent=parent)
     model = named.text("modelname")
     session.root.attributes.update({f"agent.{key}": item for key, item in named.rest().items()})
     references: dict[str, str] = {}
-    for number, step in enumerate(fields.listed("steps")):
-        if isinstance(step, dict):
-            _step(session, step, model, references)
-        else:
-            session.warnings.append(f"unreadable_span: steps[{number}] is {brief(step)}, not an object")
+    for step in fields.objects("steps", code="unreadable_span"):
+        _step(session, step, model, references)
     sessions = [session]
-    for number, inner in enumerate(fields.listed("subagenttrajectories")):
-        if isinstance(inner, dict):
-            held = Fields(inner)
-            own = held.text("trajectoryid") or held.text("sessionid") or f"{span_id}-{number + 1}"
-            sessions += _sessions(held, f"{span_id}-{own}", references.get(own, span_id))
+    for number, held in enumerate(fields.objects("subagenttrajectories", code="unreadable_span")):
+        own = held.text("trajectoryid") or held.text("sessionid") or f"{span_id}-{number + 1}"
+        sessions += _sessions(held, f"{span_id}-{own}", references.get(own, span_id))
     return sessions
 
 
-def _step(session: Session, step: dict[str, Json], model: str | None, references: dict[str, str]) -> None:
-    fields = Fields(step)
-    role, time = _ROLES.get(fields.text("source") or ""), time_of_any(fields.take("timestamp"))
-    observation = Fields(fields.nested("observation"))
+def _step(session: Session, fields: Fields, model: str | None, references: dict[str, str]) -> None:
+    role, time = _ROLES.get(str(fields.peek("source"))), fields.time("timestamp")
+    if fields.peek("source") in ("agent", *_ROLES):
+        fields.drop("source")
+    observation = fields.inner("observation")
     if role is not None:
         message = _message(role, fields.take("message"), None)
-        number = fields.take("stepid")
+        number = fields.count("stepid")
         session.say(message, time=time, is_goal=role == "user")
         if rest := fields.rest():
             session.event(f"step {number}", rest, time)
@@ -105,12 +99,11 @@ def _answer(session: Session, fields: Fields, time: int | None, model: str | Non
     message = _message("assistant", fields.take("message"), fields.text("reasoningcontent"))
     calls = [
         ToolCall(held.text("functionname"), arguments_text(held.take("arguments")), held.text("toolcallid"))
-        for item in fields.listed("toolcalls")
-        if isinstance(item, dict) and (held := Fields(item))
+        for held in fields.objects("toolcalls")
     ]
-    metrics = Fields(fields.nested("metrics"))
-    usage = Usage(prompt=integer(metrics.take("prompttokens")), completion=integer(metrics.take("completiontokens")))
-    own_model, step = fields.text("modelname") or model, integer(fields.take("stepid"))
+    metrics = fields.inner("metrics")
+    usage = Usage(prompt=metrics.count("prompttokens"), completion=metrics.count("completiontokens"))
+    own_model, step = fields.text("modelname") or model, fields.count("stepid")
     session.answer(
         Message("assistant", message.content, (*message.tool_calls, *calls), reasoning=message.reasoning),
         time=time, model=own_model, usage=usage,
@@ -130,7 +123,7 @@ def _result(session: Session, result: Json, time: int | None, references: dict[s
         return
     tool = session.result(call, content, time=time, attributes=extra)
     for ref in refs:
-        held = Fields(ref if isinstance(ref, dict) else {})
+        held = Fields(ref)
         for name in (held.text("trajectoryid"), held.text("sessionid")):
             if name is not None:
                 references[name] = tool.span_id

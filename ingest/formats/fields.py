@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from typing import TypeVar
 
 from tracejury.ingest import times
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.rows import opened
-from tracejury.ingest.formats.spans import brief, kept, status_of
-from tracejury.ingest.trace import Json, SpanDraft
+from tracejury.ingest.formats.spans import brief, kept
+from tracejury.ingest.trace import Json
 
 _SEPARATORS = re.compile(r"[^a-z0-9]")
+_EMPTY: tuple[Json, ...] = ("", [], {})
+_T = TypeVar("_T")
 
 
 @lru_cache(maxsize=4096)
@@ -22,13 +26,23 @@ def plain_name(name: str) -> str:
 
 
 class Fields:
-    """The fields of a record. What nobody takes stays in `rest`; a field that is null counts as absent."""
+    """A tolerant cursor over the fields of an object, which are taken by name and by type.
 
-    def __init__(self, values: Mapping[str, Json]) -> None:
-        self._values = {name: item for name, item in values.items() if item is not None}
+    A field that is null counts as absent. What nobody takes stays in `rest`, and so does a value of another type than
+    was asked for: a warning names its path. Objects within share the warnings. What is no object counts as the object
+    `{"value": it}`.
+    """
+
+    def __init__(self, values: Json, path: str = "", warnings: list[str] | None = None) -> None:
+        self.path, self.warnings = path, [] if warnings is None else warnings
+        own = values if isinstance(values, dict) else {"value": values}
+        self._values = {name: item for name, item in own.items() if item is not None}
         self._by_name: dict[str, str] = {}
         for name in self._values:
             self._by_name.setdefault(plain_name(name), name)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def take(self, *names: str) -> Json:
         """The value of the first of these names (written as `plain_name`) that is there."""
@@ -42,29 +56,52 @@ class Fields:
         """The value of this name, which stays; None where nobody wrote it or it was taken."""
         return self._values.get(self._by_name.get(name, ""))
 
+    def drop(self, *names: str) -> None:
+        """Leave out of `rest` what is told elsewhere."""
+        for name in names:
+            self.take(name)
+
     def text(self, *names: str) -> str | None:
         """As `take`: text as it is, anything else as JSON text; None for an empty text too."""
         return as_text(self.take(*names)) or None
 
+    def count(self, *names: str) -> int | None:
+        """A whole number, also one written as text."""
+        return self._typed(_whole, "a whole number", names)[1]
+
+    def number(self, *names: str) -> int | float | None:
+        """A number, also one written as text; a whole one stays whole."""
+        return self._typed(_number, "a number", names)[1]
+
+    def flag(self, *names: str) -> bool:
+        """Whether the field is true; False where it is absent."""
+        return self._typed(_truth, "true or false", names)[1] is True
+
+    def time(self, *names: str) -> int | None:
+        """UTC microseconds of any writing of a time."""
+        return self._typed(time_of_any, "a time", names, "unreadable_time")[1]
+
     def nested(self, *names: str) -> dict[str, Json]:
-        """The object of the first of these names that holds one, as JSON text too."""
-        for name in names:
-            own = self._by_name.get(name)
-            value = pairs(opened(self._values.get(own))) if own is not None else None
-            if own is not None and isinstance(value, dict):
-                del self._values[own]
-                return value
-        return {}
+        """The object of the first of these names that holds one, as JSON text too; empty where none does."""
+        return self._typed(_object, "an object", names)[1] or {}
+
+    def inner(self, *names: str) -> Fields:
+        """As `nested`, as a cursor."""
+        place, value = self._typed(_object, "an object", names)
+        return Fields(value or {}, place, self.warnings)
 
     def listed(self, *names: str) -> Sequence[Json]:
-        """As `dict`, for a list."""
-        for name in names:
-            own = self._by_name.get(name)
-            value = opened(self._values.get(own)) if own is not None else None
-            if own is not None and isinstance(value, list):
-                del self._values[own]
-                return value
-        return []
+        """As `nested`, for a list."""
+        return self._typed(_list, "a list", names)[1] or []
+
+    def objects(self, *names: str, code: str = "wrong_type") -> Iterator[Fields]:
+        """A cursor for each object of such a list; a warning of this code names each item that is none."""
+        place, items = self._typed(_list, "a list", names, code)
+        for number, item in enumerate(items or []):
+            if isinstance(value := opened(item), dict):
+                yield Fields(value, f"{place}[{number}]", self.warnings)
+            else:
+                self.warnings.append(f"{code}: {place}[{number}] is {brief(item)}, not an object")
 
     def below(self, *prefixes: str) -> dict[str, Json]:
         """The fields whose names begin with one of these prefixes, without it."""
@@ -76,27 +113,52 @@ class Fields:
 
     def rest(self, prefix: str = "") -> dict[str, Json]:
         """What nobody took, by its own names behind `prefix`; empty texts, lists and objects are left out."""
-        return {f"{prefix}{name}": kept(item) for name, item in self._values.items() if item not in ("", [], {})}
+        return {f"{prefix}{name}": kept(item) for name, item in self._values.items() if item not in _EMPTY}
 
-    def moment(self, draft: SpanDraft, *names: str) -> int | None:
-        """The time of the first of these names; one that cannot be read is kept in the attributes, with a warning."""
-        raw = self.take(*names)
-        if raw is None or raw == "":
-            return None
-        time = time_of_any(raw)
-        if time is None:
-            draft.attributes[names[0]] = kept(raw)
-            draft.warnings.append(f"unreadable_time: {names[0]} is {brief(raw)}; left empty, kept as an attribute")
-        return time
+    def _typed(
+        self, read: Callable[[Json], _T | None], wanted: str, names: tuple[str, ...], code: str = "wrong_type"
+    ) -> tuple[str, _T | None]:
+        """The path and the value of the first field that `read` can read, taken; those before it stay, each named."""
+        for name in names:
+            own = self._by_name.get(name)
+            raw = self._values.get(own) if own is not None else None
+            if own is None or raw is None:
+                continue
+            place = f"{self.path}.{own}" if self.path else own
+            if (value := read(raw)) is not None:
+                del self._values[own]
+                return place, value
+            if raw not in _EMPTY:
+                self.warnings.append(f"{code}: {place} is {brief(raw)}, not {wanted}")
+        return f"{self.path}.{names[0]}" if self.path else names[0], None
 
-    def status(self, draft: SpanDraft) -> None:
-        """Fill `status` and `status_message` from an object, or from a code and a message beside it."""
-        value = opened(self.take("otelstatuscode", "statuscode", "status"))
-        held = Fields(value) if isinstance(value, dict) else None
-        code = held.take("code", "statuscode") if held is not None else value
-        draft.status = status_of(draft, code, "status_code")
-        message = held.text("message", "description") if held is not None else None
-        draft.status_message = message or self.text("otelstatusmessage", "statusmessage", "statusdescription")
+
+def _whole(value: Json) -> int | None:
+    number = times.integer(value)
+    return number if number is not None and abs(number) < 2**63 else None
+
+
+def _number(value: Json) -> int | float | None:
+    if (number := _whole(value)) is not None and not isinstance(value, float):
+        return number
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = float(value)
+    return value if isinstance(value, float) and abs(value) < 2**63 else None
+
+
+def _truth(value: Json) -> bool | None:
+    return value if isinstance(value, bool) else {"true": True, "false": False}.get(str(value).lower())
+
+
+def _object(value: Json) -> dict[str, Json] | None:
+    held = pairs(opened(value))
+    return held if isinstance(held, dict) else None
+
+
+def _list(value: Json) -> list[Json] | None:
+    held = opened(value)
+    return held if isinstance(held, list) else None
 
 
 def time_of_any(value: Json) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import cast
 
+from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_documents, take_listed
 from tracejury.ingest.formats.spans import brief, kept, note_spans, status_of
@@ -48,24 +49,22 @@ def _take_item(item: Json, intake: Intake, place: str) -> bool:
     if not isinstance(item, dict) or not (isinstance(item.get("spans"), list) or "spanID" in item):
         return False
     if not isinstance(item.get("spans"), list):
-        _take_span(item, {}, intake, place)
+        _take_span(Fields(item), {}, intake, place)
         return True
-    processes = item.get("processes")
-    for number, span in enumerate(cast("list[Json]", item["spans"])):
-        _take_span(span, processes if isinstance(processes, dict) else {}, intake, f"spans[{number}]")
+    trace = Fields(item, warnings=intake.warnings)
+    processes = trace.nested("processes")
+    for fields in trace.objects("spans", code="unreadable_span"):
+        _take_span(fields, processes, intake, fields.path)
     return True
 
 
-def _take_span(value: Json, processes: dict[str, Json], intake: Intake, place: str) -> None:
-    if not isinstance(value, dict):
-        intake.warnings.append(f"unreadable_span: {place} is {brief(value)}, not an object")
-        return
-    fields = Fields(value)
+def _take_span(fields: Fields, processes: dict[str, Json], intake: Intake, place: str) -> None:
     trace_id, span_id = fields.text("traceid"), fields.text("spanid")
     if span_id is None:
         intake.warnings.append(f"no_span_id: the source gives {place} no id; called unnamed-{len(intake.spans) + 1}")
     draft = SpanDraft(span_id=span_id or f"unnamed-{len(intake.spans) + 1}", name=fields.text("operationname") or "")
-    draft.start_time, length = integer(fields.take("starttime")), integer(fields.take("duration"))
+    fields.warnings = draft.warnings
+    draft.start_time, length = fields.count("starttime"), fields.count("duration")
     if draft.start_time is not None and length is not None:
         draft.end_time = draft.start_time + length
     draft.parent_span_id, draft.links = _references(fields)
@@ -74,10 +73,12 @@ def _take_span(value: Json, processes: dict[str, Json], intake: Intake, place: s
     draft.attributes = {**own, **_stored_tags(fields.nested("tag"))}
     _tags_as_fields(draft)
     draft.events = [_event(item) for item in fields.listed("logs")]
-    process = fields.nested("process") or processes.get(fields.text("processid") or "")
-    _process(draft, process)
+    process: Json = fields.nested("process") or processes.get(as_text(fields.peek("processid")) or "")
+    if process is not None:
+        fields.drop("processid")
+        _process(draft, Fields(process))
     draft.warnings += [f"tracer: the tracer warns: {warning}" for warning in fields.listed("warnings")]
-    fields.take("starttimemillis")
+    fields.drop("starttimemillis")
     rest = fields.rest("jaeger.")
     for key, item in rest.items():
         note_spans(item, _SPAN_MARKS, key, draft.warnings)
@@ -94,7 +95,7 @@ def _references(fields: Fields) -> tuple[str | None, list[dict[str, Json]]]:
     """The parent, and the other references as links."""
     parent, links = parent_or_none(fields.text("parentspanid")), []
     for item in fields.listed("references"):
-        held = Fields(item if isinstance(item, dict) else {"value": item})
+        held = Fields(item)
         kind, trace_id, span_id = held.take("reftype"), held.text("traceid"), held.text("spanid")
         if kind == "CHILD_OF" and parent in (None, span_id):
             parent = parent_or_none(span_id)
@@ -154,19 +155,18 @@ def _tags_as_fields(draft: SpanDraft) -> None:
 
 
 def _event(item: Json) -> dict[str, Json]:
-    fields = Fields(item if isinstance(item, dict) else {"value": item})
+    fields = Fields(item)
     attributes = _tags(fields.take("fields"))
     name = attributes.pop("event", None)
-    event: dict[str, Json] = {"name": name, "time": integer(fields.take("timestamp"))}
+    event: dict[str, Json] = {"name": name, "time": fields.count("timestamp")}
     event["attributes"] = cast("Json", attributes)
     return {**event, **fields.rest()}
 
 
-def _process(draft: SpanDraft, process: Json) -> None:
-    if not isinstance(process, dict):
-        return
-    resource = _tags(process.get("tags"))
-    if isinstance(process.get("serviceName"), str):
-        resource = {"service.name": process["serviceName"], **resource}
+def _process(draft: SpanDraft, process: Fields) -> None:
+    resource = _tags(process.take("tags"))
+    if name := process.text("servicename"):
+        resource = {"service.name": name, **resource}
+    resource.update(process.rest())
     if resource:
         draft.attributes["otel.resource"] = cast("Json", resource)

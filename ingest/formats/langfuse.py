@@ -184,8 +184,8 @@ def _attributes(run: _Run) -> dict[str, Json]:
 def _trace_as_span(values: dict[str, Json], trace_id: str) -> SpanDraft:
     """A trace that holds no observation is one span of its own."""
     fields = Fields(values)
-    draft = SpanDraft(span_id=trace_id, name=fields.text("name") or "", kind="CHAIN")
-    draft.start_time = fields.moment(draft, "timestamp")
+    draft = SpanDraft(span_id=trace_id, name=fields.text("name") or "", kind="CHAIN", warnings=fields.warnings)
+    draft.start_time = fields.time("timestamp")
     draft.input, draft.output = as_text(_unwrapped(fields.take("input"))), as_text(_unwrapped(fields.take("output")))
     if draft.input is None and draft.output is None:
         raise IngestError(
@@ -197,12 +197,13 @@ def _trace_as_span(values: dict[str, Json], trace_id: str) -> SpanDraft:
 
 def _observation(values: dict[str, Json]) -> SpanDraft:
     fields = Fields(values)
-    draft = SpanDraft(span_id=fields.text("id") or "unnamed", parent_span_id=fields.text("parentobservationid"))
+    draft = SpanDraft(span_id=fields.text("id") or "unnamed", warnings=fields.warnings)
+    draft.parent_span_id = fields.text("parentobservationid")
     fields.take("traceid")
     draft.name = fields.text("name") or ""
     kind = fields.text("type") or ""
     draft.kind = _KINDS.get(kind.upper(), "UNKNOWN")
-    draft.start_time, draft.end_time = fields.moment(draft, "starttime"), fields.moment(draft, "endtime")
+    draft.start_time, draft.end_time = fields.time("starttime"), fields.time("endtime")
     if draft.kind == "EVENT" and draft.end_time is None:
         draft.end_time = draft.start_time
     level = fields.take("level")
@@ -240,15 +241,19 @@ def _usage(draft: SpanDraft, fields: Fields) -> None:
 
 def _metadata(draft: SpanDraft, fields: Fields) -> None:
     """The metadata; what OpenTelemetry told of the span in it becomes attributes again."""
-    metadata = fields.nested("metadata")
+    held = _unwrapped(fields.peek("metadata"))
+    if not isinstance(held, dict):
+        return  # which stays an attribute as it is: Langfuse takes any JSON there
+    fields.drop("metadata")
+    metadata = dict(held)
     spans = opened(metadata.pop("attributes", None))
     if isinstance(spans, dict):
         draft.attributes.update(kept_dict(spans))
     elif spans is not None:
         metadata["attributes"] = spans
     for name, key in (("resourceAttributes", "otel.resource"), ("scope", "otel.scope")):
-        if isinstance(held := opened(metadata.get(name)), dict):
-            draft.attributes[key] = kept(held)
+        if isinstance(one := opened(metadata.get(name)), dict):
+            draft.attributes[key] = kept(one)
             del metadata[name]
     if metadata:
         draft.attributes["metadata"] = kept(metadata)

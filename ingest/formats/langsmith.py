@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from tracejury.ingest.formats.exports import opinion, without_wrapper
-from tracejury.ingest.formats.fields import Fields, time_of_any
+from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.otel import Intake, read_collected
 from tracejury.ingest.formats.rows import columns_of, opened, take_rows
 from tracejury.ingest.formats.spans import brief, kept, note_spans
 from tracejury.ingest.sniff import FileSample
-from tracejury.ingest.times import integer
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, SpanKind, Trace
 
 NAME = "langsmith"
@@ -107,11 +106,11 @@ def _parent(fields: Fields) -> str | None:
 
 
 def _span(fields: Fields, span_id: str) -> SpanDraft:
-    draft = SpanDraft(span_id=span_id, name=fields.text("name") or "")
+    draft = SpanDraft(span_id=span_id, name=fields.text("name") or "", warnings=fields.warnings)
     kind = fields.text("runtype") or ""
     draft.kind = _KINDS.get(kind.lower(), "UNKNOWN")
     draft.attributes["run_type"] = kind
-    draft.start_time, draft.end_time = fields.moment(draft, "starttime"), fields.moment(draft, "endtime")
+    draft.start_time, draft.end_time = fields.time("starttime"), fields.time("endtime")
     error, status = fields.text("error"), fields.text("status")
     draft.status = "ERROR" if error or status == "error" else "OK" if status == "success" else "UNSET"
     draft.status_message = error
@@ -135,7 +134,7 @@ def _span(fields: Fields, span_id: str) -> SpanDraft:
 
 
 def _extra(draft: SpanDraft, fields: Fields) -> None:
-    extra = Fields(fields.nested("extra"))
+    extra = fields.inner("extra")
     metadata = extra.nested("metadata")
     if draft.kind == "LLM":
         for held in (metadata, extra.nested("invocationparams")):
@@ -149,7 +148,7 @@ def _extra(draft: SpanDraft, fields: Fields) -> None:
 def _counts(draft: SpanDraft, fields: Fields) -> None:
     """Token counts of a model call; a chain repeats the sum of its calls, which stays in the attributes."""
     for column, names in _COUNTS:
-        count = integer(fields.take(*names))
+        count = fields.count(*names)
         if count and getattr(draft, column) is None:
             setattr(draft, column, count)
 
@@ -170,10 +169,8 @@ def _usage_in(outputs: Json) -> Fields:
 
 
 def _event(item: Json) -> dict[str, Json]:
-    fields = Fields(item if isinstance(item, dict) else {"value": item})
-    raw = fields.take("time", "timestamp")
-    event: dict[str, Json] = {"name": fields.take("name"), "time": time_of_any(raw), "attributes": fields.rest()}
-    return event if raw is None or event["time"] is not None else {**event, "timestamp": kept(raw)}
+    fields = Fields(item)
+    return {"name": fields.take("name"), "time": fields.time("time", "timestamp"), "attributes": fields.rest()}
 
 
 def _feedback(values: dict[str, Json], trace_id: str, span_id: str, intake: Intake) -> None:

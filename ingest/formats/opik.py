@@ -12,9 +12,8 @@ from tracejury.ingest.formats.exports import as_text, opinion, without_wrapper
 from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.otel import Intake, read_collected
 from tracejury.ingest.formats.rows import columns_of, opened, take_rows
-from tracejury.ingest.formats.spans import brief, kept
+from tracejury.ingest.formats.spans import kept
 from tracejury.ingest.sniff import FileSample
-from tracejury.ingest.times import integer
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, SpanKind, Trace
 
 NAME = "opik"
@@ -54,56 +53,47 @@ def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
 
 def _take(values: dict[str, Json], intake: Intake, place: str) -> None:
     """A trace or a span, or a file of a trace and its spans."""
-    trace, spans = opened(values.get("trace")), opened(values.get("spans"))
-    if isinstance(trace, dict):
-        _take_one(trace, intake, place)
-    elif not isinstance(spans, list):
-        _take_one(values, intake, place)
-        return
-    for number, item in enumerate(spans if isinstance(spans, list) else []):
-        if isinstance(item, dict):
-            _take_one(item, intake, f"spans[{number}]")
-        else:
-            intake.warnings.append(f"unreadable_span: spans[{number}] is {brief(item)}, not an object")
+    file = Fields(values, warnings=intake.warnings)
+    trace, spans = file.nested("trace"), list(file.objects("spans", code="unreadable_span"))
+    if trace or not spans:
+        _take_one(Fields(trace or values), intake, place)
+    for fields in spans:
+        _take_one(fields, intake, fields.path)
 
 
-def _take_one(values: dict[str, Json], intake: Intake, place: str) -> None:
-    fields = Fields(values)
+def _take_one(fields: Fields, intake: Intake, place: str) -> None:
     span_id = fields.text("id")
     if span_id is None:
         raise IngestError("a trace or span without id", place=place, remedy="export it again")
     trace_id = fields.text("traceid")
     draft = SpanDraft(span_id=span_id, parent_span_id=fields.text("parentspanid"), name=fields.text("name") or "")
+    fields.warnings = draft.warnings
     kind = fields.text("type") if trace_id is not None else "general"
     draft.kind = _KINDS.get((kind or "").lower(), "UNKNOWN")
-    draft.start_time, draft.end_time = fields.moment(draft, "starttime"), fields.moment(draft, "endtime")
-    _error(draft, fields.nested("errorinfo"))
+    draft.start_time, draft.end_time = fields.time("starttime"), fields.time("endtime")
+    _error(draft, fields.inner("errorinfo"))
     draft.model = fields.text("model") if draft.kind == "LLM" else None
-    usage = fields.nested("usage")
-    if draft.kind == "LLM":
-        held = Fields(usage)
-        for column, names in _COUNTS:
-            setattr(draft, column, integer(held.take(*names)))
-        usage = held.rest()
+    usage = fields.inner("usage")
+    for column, names in _COUNTS if draft.kind == "LLM" else ():
+        setattr(draft, column, usage.count(*names))
     for side in ("input", "output"):
         if (value := without_wrapper(opened(fields.take(side)), side)) is not None:
             draft.attributes[f"export.{side}"] = kept(value)
     for item in fields.listed("feedbackscores"):
         intake.logs.append(opinion("score", trace_id or span_id, span_id, item))
-    draft.attributes.update({"usage": kept(usage)} if usage else {})
+    draft.attributes.update({"usage": usage.rest()} if usage.rest() else {})
     draft.attributes.update({key: kept(opened(item)) for key, item in fields.rest().items()})
     draft.attributes.setdefault("opik.type", "trace" if trace_id is None else kind or "")
     intake.spans.append((trace_id or span_id, draft))
 
 
-def _error(draft: SpanDraft, error: dict[str, Json]) -> None:
+def _error(draft: SpanDraft, error: Fields) -> None:
     if not error:
         return
-    fields = Fields(error)
-    kind, message = fields.text("exceptiontype"), fields.text("message")
+    kind, message = error.text("exceptiontype"), error.text("message")
     draft.status = "ERROR"
     draft.status_message = ": ".join(one for one in (kind, message) if one) or None
-    draft.attributes.update(fields.rest("error_info."))
+    draft.attributes.update(error.rest("error_info."))
 
 
 def _hang_on_traces(intake: Intake) -> None:

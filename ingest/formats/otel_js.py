@@ -11,7 +11,7 @@ from typing import cast
 
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, time_of_any
+from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_documents
 from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.spans import brief, kept, status_of
@@ -56,7 +56,7 @@ def take(value: Json, intake: Intake, place: str) -> None:
         if _METRICS & item.keys():
             continue
         fields = Fields(item)
-        context = Fields(fields.nested("spancontext"))
+        context = fields.inner("spancontext")
         if "hrTime" in item or "_body" in item:
             intake.logs.append(_log(fields, context))
         elif (span := _span(fields, context)) is not None:
@@ -72,10 +72,12 @@ def _span(fields: Fields, context: Fields) -> tuple[str, SpanDraft] | None:
     span_id = context.text("spanid") or fields.text("spanid", "id")
     if trace_id is None or span_id is None:
         return None
-    parent = Fields(fields.nested("parentspancontext")).text("spanid") or fields.text("parentspanid", "parentid")
+    above = fields.inner("parentspancontext")
+    parent = above.text("spanid") or fields.text("parentspanid", "parentid")
     draft = SpanDraft(span_id=span_id, parent_span_id=parent_or_none(parent), name=fields.text("name") or "")
+    draft.warnings = fields.warnings
     draft.attributes = key_values(fields.take("attributes"))
-    draft.start_time = fields.moment(draft, "starttime", "timestamp")
+    draft.start_time = fields.time("starttime", "timestamp")
     _end(draft, fields)
     _status(draft, fields)
     draft.events = [_event(item) for item in fields.listed("events")]
@@ -93,14 +95,13 @@ def _end(draft: SpanDraft, fields: Fields) -> None:
     if fields.take("ended") is False:
         fields.take("endtime")
         return
-    draft.end_time = fields.moment(draft, "endtime")
-    length = fields.take("duration")
-    if draft.end_time is None and draft.start_time is not None and isinstance(length, (int, float)):
+    draft.end_time = fields.time("endtime")
+    if draft.end_time is None and draft.start_time is not None and (length := fields.number("duration")) is not None:
         draft.end_time = draft.start_time + round(length)
 
 
 def _status(draft: SpanDraft, fields: Fields) -> None:
-    status = Fields(fields.nested("status"))
+    status = fields.inner("status")
     code = status.take("code")
     if isinstance(code, int) and 0 <= code < len(_STATUS):
         code = _STATUS[code]
@@ -109,18 +110,15 @@ def _status(draft: SpanDraft, fields: Fields) -> None:
 
 
 def _event(item: Json) -> dict[str, Json]:
-    fields = Fields(item if isinstance(item, dict) else {"value": item})
-    raw = fields.take("time", "timestamp")
-    event: dict[str, Json] = {"name": fields.take("name"), "time": time_of_any(raw)}
+    fields = Fields(item)
+    event: dict[str, Json] = {"name": fields.take("name"), "time": fields.time("time", "timestamp")}
     event["attributes"] = cast("Json", key_values(fields.take("attributes")))
-    if raw is not None and event["time"] is None:
-        event["timestamp"] = kept(raw)
     return {**event, **{key: held for key, held in fields.rest().items() if held != 0}}
 
 
 def _link(item: Json) -> dict[str, Json]:
-    fields = Fields(item if isinstance(item, dict) else {"value": item})
-    context = Fields(fields.nested("context"))
+    fields = Fields(item)
+    context = fields.inner("context")
     link: dict[str, Json] = {"trace_id": context.take("traceid"), "span_id": context.take("spanid")}
     link["attributes"] = cast("Json", key_values(fields.take("attributes")))
     return {**link, **{key: held for key, held in fields.rest().items() if held != 0}}
@@ -128,7 +126,7 @@ def _link(item: Json) -> dict[str, Json]:
 
 def _shared(fields: Fields) -> dict[str, Json]:
     """The resource and the scope; the SDK's resource keeps its attributes under a name that changed twice."""
-    resource = Fields(fields.nested("resource"))
+    resource = fields.inner("resource")
     attributes = key_values(resource.take("attributes", "memoizedattributes", "rawattributes"))
     scope = fields.take("instrumentationscope", "instrumentationlibrary")
     shared: dict[str, Json] = {"otel.resource": cast("Json", attributes)} if attributes else {}
@@ -136,8 +134,7 @@ def _shared(fields: Fields) -> dict[str, Json]:
 
 
 def _rest(fields: Fields) -> dict[str, Json]:
-    for name in _INNER:
-        fields.take(name)
+    fields.drop(*_INNER)
     return {f"otel.{key.lstrip('_')}": item for key, item in fields.rest().items() if item != 0}
 
 
@@ -148,7 +145,7 @@ def _log(fields: Fields, context: Fields) -> SpanLog:
         trace_id=context.text("traceid") or fields.text("traceid") or "",
         span_id=context.text("spanid") or fields.text("spanid") or "",
         event_name=as_text(named) or "",
-        time=time_of_any(fields.take("hrtime")) or time_of_any(fields.take("hrtimeobserved")),
+        time=fields.time("hrtime", "hrtimeobserved"),
         body=kept(fields.take("body")),
         attributes=attributes,
         rest={**_shared(fields), **_rest(fields)},

@@ -17,12 +17,11 @@ from tracejury.ingest.formats.fields import Fields, plain_name, time_of_any
 from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected
 from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.rows import Row, columns_of, is_frame, opened, read_rows, take_rows
-from tracejury.ingest.formats.spans import kept, kept_dict
+from tracejury.ingest.formats.spans import kept, kept_dict, status_of
 from tracejury.ingest.formats.vendor_rows import typed_value, vendor_log, vendor_rows
 from tracejury.ingest.leftovers import holds_text
 from tracejury.ingest.parse import json_text, parse_documents, unquoted
 from tracejury.ingest.sniff import FileSample
-from tracejury.ingest.times import integer
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, SpanKind, Trace
 
 NAME = "span_table"
@@ -130,10 +129,10 @@ def _span(row: Row) -> tuple[str, SpanDraft]:
     if trace_id is None or span_id is None:
         remedy = "export the columns trace_id, span_id and parent_span_id too"
         raise IngestError("a row without trace id or span id", place=row.place, remedy=remedy)
-    draft = SpanDraft(span_id=span_id, parent_span_id=parent_or_none(fields.text(*_PARENT)))
+    draft = SpanDraft(span_id=span_id, parent_span_id=parent_or_none(fields.text(*_PARENT)), warnings=fields.warnings)
     draft.name = fields.text(*_NAMES) or ""
     _times(draft, fields)
-    fields.status(draft)
+    _status(draft, fields)
     _exception(draft, fields)
     draft.events = _events(fields)
     draft.links = _links(fields)
@@ -144,18 +143,27 @@ def _span(row: Row) -> tuple[str, SpanDraft]:
 
 
 def _times(draft: SpanDraft, fields: Fields) -> None:
-    draft.start_time, draft.end_time = fields.moment(draft, *_STARTS), fields.moment(draft, *_ENDS)
+    draft.start_time, draft.end_time = fields.time(*_STARTS), fields.time(*_ENDS)
     if draft.start_time is None or draft.end_time is not None:
         return
     for name, a_microsecond in _DURATIONS:
-        if isinstance(length := fields.take(name), (int, float)):
+        if (length := fields.number(name)) is not None:
             draft.end_time = draft.start_time + round(length / a_microsecond)
             return
-    length = fields.take("duration")
-    if isinstance(length, str):  # ClickHouse writes its 64 bit integers as text
-        length = integer(length)
-    if isinstance(length, (int, float)):  # ClickHouse counts nanoseconds, others seconds
+    length = fields.number("duration")
+    if length is not None:  # ClickHouse counts nanoseconds, others seconds
         draft.end_time = draft.start_time + round(length * 1e6 if isinstance(length, float) else length / 1000)
+
+
+def _status(draft: SpanDraft, fields: Fields) -> None:
+    """The status of an object, or of a code and a message beside it."""
+    value = opened(fields.take("otelstatuscode", "statuscode", "status"))
+    held = Fields(value, "status", draft.warnings) if isinstance(value, dict) else None
+    draft.status = status_of(draft, held.take("code", "statuscode") if held is not None else value, "status_code")
+    message = held.text("message", "description") if held is not None else None
+    draft.status_message = message or fields.text("otelstatusmessage", "statusmessage", "statusdescription")
+    if held is not None:
+        draft.attributes.update(held.rest("status."))
 
 
 def _exception(draft: SpanDraft, fields: Fields) -> None:
@@ -224,11 +232,9 @@ def _event(item: Json) -> dict[str, Json]:
     if not isinstance(item, dict):
         return {"name": None, "time": None, "attributes": {"value": kept(item)}}
     fields = Fields(item)
-    raw = fields.take("timeunixnano", "timestamp", "eventtimestamp", "time")
-    event: dict[str, Json] = {"name": fields.take("name", "eventname"), "time": time_of_any(raw)}
+    moment = fields.time("timeunixnano", "timestamp", "eventtimestamp", "time")
+    event: dict[str, Json] = {"name": fields.take("name", "eventname"), "time": moment}
     event["attributes"] = cast("Json", key_values(opened(fields.take("attributes", "eventattributes"))))
-    if raw is not None and event["time"] is None:
-        event["timestamp"] = kept(raw)
     return {**event, **fields.rest()}
 
 
@@ -238,8 +244,8 @@ def _links(fields: Fields) -> list[dict[str, Json]]:
 
 
 def _link(item: Json) -> dict[str, Json]:
-    fields = Fields(item if isinstance(item, dict) else {"value": item})
-    context = Fields(fields.nested("context"))
+    fields = Fields(item)
+    context = fields.inner("context")
     link: dict[str, Json] = {
         "trace_id": fields.take("traceid") or context.take("traceid"),
         "span_id": fields.take("spanid") or context.take("spanid"),
@@ -250,7 +256,8 @@ def _link(item: Json) -> dict[str, Json]:
 
 def _side_by_side(fields: Fields, family: str) -> Sequence[Json]:
     """ClickHouse's nested columns (`Events.Name`, `Events.Timestamp`) as one object an item."""
-    columns = {name: opened(item) for name, item in fields.below(f"{family.title()}.", f"{family}.").items()}
-    lists = {name: item for name, item in columns.items() if isinstance(item, list)}
+    columns = fields.below(f"{family.title()}.", f"{family}.")
+    held = Fields(columns, family, fields.warnings)
+    lists = {name: held.listed(plain_name(name)) for name in columns}
     count = max((len(item) for item in lists.values()), default=0)
     return [{name: item[n] for name, item in lists.items() if n < len(item)} for n in range(count)]

@@ -61,9 +61,9 @@ def _take(fields: Fields, intake: Intake, place: str) -> None:
         raise IngestError("a call without id or trace_id", place=place, remedy="export the columns id and trace_id too")
     operation = fields.text("opname") or ""
     short = operation.rsplit("/", 1)[-1].split(":")[0]
-    draft = SpanDraft(span_id=span_id, parent_span_id=fields.text("parentid"))
+    draft = SpanDraft(span_id=span_id, parent_span_id=fields.text("parentid"), warnings=fields.warnings)
     draft.name = fields.text("displayname") or short
-    draft.start_time, draft.end_time = fields.moment(draft, "startedat"), fields.moment(draft, "endedat")
+    draft.start_time, draft.end_time = fields.time("startedat"), fields.time("endedat")
     inputs, output = _side(fields, "inputs"), _side(fields, "output")
     attributes, summary = fields.nested("attributes"), fields.nested("summary")
     summary = summary or fields.below("summary.")

@@ -11,7 +11,6 @@ from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, rea
 from tracejury.ingest.formats.spans import brief, kept, kept_dict, status_of
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.sniff import FileSample
-from tracejury.ingest.times import integer
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "zipkin"
@@ -62,9 +61,9 @@ def _take_item(item: Json, intake: Intake) -> bool:
 
 def _span(fields: Fields) -> tuple[str, SpanDraft]:
     trace_id, span_id = fields.text("traceid") or "unnamed", fields.text("id") or "unnamed"
-    draft = SpanDraft(span_id=span_id, parent_span_id=parent_or_none(fields.text("parentid")))
+    draft = SpanDraft(span_id=span_id, parent_span_id=parent_or_none(fields.text("parentid")), warnings=fields.warnings)
     draft.name = fields.text("name") or ""
-    draft.start_time, length = integer(fields.take("timestamp")), integer(fields.take("duration"))
+    draft.start_time, length = fields.count("timestamp"), fields.count("duration")
     if draft.start_time is not None and length is not None:
         draft.end_time = draft.start_time + length
     draft.attributes = kept_dict(fields.nested("tags"))
@@ -93,10 +92,10 @@ def _status(draft: SpanDraft) -> None:
 
 
 def _event(item: Json) -> dict[str, Json]:
-    fields = Fields(item if isinstance(item, dict) else {"value": item})
+    fields = Fields(item)
     value = fields.take("value")
     name, attributes = _named(value) if isinstance(value, str) else (kept(value), {})
-    event: dict[str, Json] = {"name": name, "time": integer(fields.take("timestamp")), "attributes": attributes}
+    event: dict[str, Json] = {"name": name, "time": fields.count("timestamp"), "attributes": attributes}
     return {**event, **fields.rest()}
 
 

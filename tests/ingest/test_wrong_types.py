@@ -1,0 +1,112 @@
+"""A field of another type than its format says: no reader fails, and nothing of the value is gone in silence."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import pytest
+from tests.ingest import envelope_files as envelopes
+from tests.ingest import export_files as made
+from tests.ingest.losses import texts
+from tests.ingest.mutants import SAMPLES
+
+from tracejury.ingest.readers import read_bytes
+from tracejury.ingest.trace import Rejected
+
+Path = tuple[Any, ...]
+WRONG: tuple[Any, ...] = (None, 990017, "wr0ng", ["wr0ng"], {"k": "wr0ng"})
+"""One value of each type of JSON, the last four to be found again."""
+
+
+def _shipped(name: str) -> Callable[[], Any]:
+    def load() -> Any:
+        text = (SAMPLES / name).read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()] if name.endswith("l") else json.loads(text)
+
+    return load
+
+
+FILES: dict[str, Callable[[], Any]] = {
+    "atif": envelopes.atif,
+    "jaeger": _shipped("jaeger/tide.json"),
+    "langfuse": made.langfuse_trace,
+    "langsmith": _shipped("langsmith/tide.jsonl"),
+    "opik": _shipped("opik/tide.json"),
+    "otel_js": envelopes.js_printed,
+    "otel_sdk": _shipped("otel_sdk/ferry.spans.jsonl"),
+    "phoenix": made.phoenix_rows,
+    "span_table": _shipped("span_table/tide.jsonl"),
+    "weave": _shipped("weave/tide.jsonl"),
+    "zipkin": _shipped("zipkin/tide.json"),
+}
+NOT_READ = {
+    "jaeger": {"data.*.traceID", "data.*.spans.*.tags.*.type", "data.*.spans.*.references.*.traceID"},
+    "langfuse": {"scores.*", "observations.*"},
+    "opik": {"project_name"},
+    "otel_js": {"*.parentSpanContext"},
+}
+"""Fields whose value no reader keeps where its type is right either: each is told elsewhere, or is a label."""
+
+
+def paths_of(document: Any) -> Iterator[Path]:
+    """The way to each field of a document, in lists the first of each form."""
+    seen: set[str] = set()
+    waiting: list[tuple[Path, Any]] = [((), document)]
+    while waiting:
+        path, node = waiting.pop(0)
+        for key, item in node.items() if isinstance(node, dict) else enumerate(node):
+            if (own := dotted((*path, key))) not in seen:
+                seen.add(own)
+                yield (*path, key)
+            if isinstance(item, (dict, list)):
+                waiting.append(((*path, key), item))
+
+
+def dotted(path: Path) -> str:
+    return ".".join("*" if isinstance(part, int) else part for part in path)
+
+
+def changed(document: Any, path: Path, value: Any) -> tuple[Any, Any]:
+    """The document with another value at this place, and the value that stood there."""
+    document = node = copy.copy(document)
+    for key in path[:-1]:
+        node[key] = copy.copy(node[key])
+        node = node[key]
+    before, node[path[-1]] = node[path[-1]], value
+    return document, before
+
+
+def is_gone(document: Any, path: Path, value: Any) -> bool:
+    """Whether a value stands in nothing that is read of a document and no warning names its place."""
+    found = list(read_bytes(json.dumps(document).encode(), file="file.json"))
+    assert found, dotted(path)
+    for item in found:
+        if isinstance(item, Rejected):
+            assert "the reader failed" not in item.reason, (dotted(path), value, item.reason)
+            return False
+    mark = "wr0ng" if value != WRONG[1] else str(value)
+    name = next((str(key) for key in reversed(path) if isinstance(key, str)), "").lower()
+    said = [warning.lower() for item in found for warning in item.all_warnings]  # type: ignore[union-attr]
+    held = any(mark in text.lower() for item in found for text in texts(item))
+    named = any(name in warning or warning.startswith("unreadable_span") for warning in said)
+    return value is not None and not held and not named
+
+
+@pytest.mark.parametrize(
+    "is_short", [pytest.param(True, id="short"), pytest.param(False, id="long", marks=pytest.mark.soak)]
+)
+@pytest.mark.parametrize("name", FILES)
+def test_a_value_of_a_wrong_type_is_kept_or_named(name: str, is_short: bool) -> None:
+    document = FILES[name]()
+    gone = []
+    for number, path in enumerate(paths_of(document)):
+        wrong = islice(WRONG, number % len(WRONG), number % len(WRONG) + 1) if is_short else WRONG
+        for value in wrong:
+            broken, before = changed(document, path, value)
+            if type(before) is not type(value) and is_gone(broken, path, value):
+                gone.append((dotted(path), value))
+    assert [item for item in gone if item[0] not in NOT_READ.get(name, ())] == []
