@@ -794,7 +794,12 @@ def match_score(file: Path, home: Path | None, as_json: bool) -> None:
     help="Only traces of this format: trail, gaia2 ...",
 )
 @click.option("--guideline", default=None, help="Only traces that were labelled under this guideline version.")
-@click.option("--revealed", is_flag=True, help="Include labels that were stored after the reveal.")
+@click.option(
+    "--blind-only/--no-blind-only",
+    "blind_only",
+    default=None,
+    help="Count only labels that were stored before the reveal (default), or those after it too.",
+)
 @click.option(
     "--slice",
     "slices",
@@ -811,7 +816,7 @@ def match_score(file: Path, home: Path | None, as_json: bool) -> None:
     "child or a span of the same step), span (also of the span before or after).",
 )
 @click.option(
-    "--same-traces/--own-traces",
+    "--same-traces/--no-same-traces",
     "same_traces",
     default=None,
     help="Compare judges on the traces that all of them answered (default), or each on its own.",

@@ -28,13 +28,13 @@ FILTERS = (
     "matches",
     "split",
     "missing",
-    "phase",
+    "blind_only",
     "versions",
     "repeat",
     "trace_formats",
     "guideline",
     "tolerance",
-    "traces",
+    "same_traces",
 )
 """The names of the researcher's filters in the address, the same on every page."""
 _SEEN = "signed_in_noted"

@@ -16,7 +16,7 @@ from tracejury.app import datasets, estimates, options
 from tracejury.app.api import scripts
 from tracejury.app.api.answers import NotServedError, answered
 from tracejury.app.api.rights import checked
-from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, TOLERANCES, TRACES, reference_of
+from tracejury.app.components.filters import ANY_GUIDELINE, MATCHES, MISSING, TOLERANCES, reference_of
 from tracejury.app.estimates import FailedEstimateError, NoEstimateError
 from tracejury.app.grants import TokenError
 from tracejury.app.session import FILTERS, workspace
@@ -32,6 +32,7 @@ PURPOSE = "export"
 """Of tokens for one data set; made only for those who may see judges' answers."""
 STATS = "stats"
 SEVERAL = ("judge_models", "versions", "trace_formats")
+YES_NO = {"true": True, "false": False}
 KNOWN = tuple(sorted({*FILTERS, "format", "table", "token"}))
 """What an address may ask: a word misspelt would else let every row through."""
 
@@ -65,7 +66,7 @@ def filters_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -
             matches=cast("Matches", _one(asked, "matches", {**MATCHES}, "proposed")),
             split=None if split is None else offered.splits[split],
             missing=cast("Missing", _one(asked, "missing", {**MISSING, **{m: m for m in get_args(Missing)}}, "drop")),
-            blind_only=bool(_one(asked, "phase", {**BLIND}, "blind")),
+            blind_only=bool(_one(asked, "blind_only", YES_NO, "true")),
             versions=_parts(several.get("versions", ()), offered.versions),
             repeat=_repeat(asked.get("repeat"), offered.repeats),
             trace_formats=_parts(several.get("trace_formats", ()), offered.trace_formats),
@@ -73,7 +74,7 @@ def filters_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -
             tolerance=cast(
                 "Tolerance", _one(asked, "tolerance", {**TOLERANCES, **{t: t for t in get_args(Tolerance)}}, "exact")
             ),
-            same_traces=bool(_one(asked, "traces", {**TRACES}, "shared")),
+            same_traces=bool(_one(asked, "same_traces", YES_NO, "true")),
         )
     )
 

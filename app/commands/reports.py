@@ -112,7 +112,7 @@ def _filters(connection: Connection, options: dict[str, Any], settings: dict[str
         guideline=options["guideline"],
         tolerance=options["tolerance"] or "exact",
         slices=options["slices"],
-        blind_only=not options["revealed"],
+        blind_only=options["blind_only"] is not False,
         same_traces=options["same_traces"] is not False,
         **settings,
     )
@@ -214,7 +214,11 @@ def _from_csv(
     folder: Path, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str]
 ) -> tuple[Inputs, dict[str, Json]]:
     needless = [flag for flag, frames in _OF_A_WORKSPACE.items() if options.get(frames)]
-    needless += ["--same-traces" if options["same_traces"] else "--own-traces"] * (options["same_traces"] is not None)
+    needless += [
+        f"--{'' if options[name] else 'no-'}{name.replace('_', '-')}"
+        for name in ("blind_only", "same_traces")
+        if options[name] is not None
+    ]
     if needless:
         raise ValueError(f"{needless[0]} is for a workspace and cannot be combined with --from-csv")
     read = read_folder(folder / "inputs" if (folder / "inputs").is_dir() else folder)
@@ -240,7 +244,6 @@ _OF_A_WORKSPACE = {
     "--compare": "sides",
     "--trace-format": "trace_formats",
     "--guideline": "guideline",
-    "--revealed": "revealed",
     "--tolerance": "tolerance",
     "--slice": "slices",
 }

@@ -30,8 +30,6 @@ TOLERANCES: dict[str, Tolerance] = {
     "one span away": "span",
 }
 WIDE = 280  # pixels, of a filter in the popover
-TRACES = {"shared": True, "each judge's own": False}
-BLIND = {"blind": True, "revealed too": False}
 
 
 def choose_filters(options: FilterOptions, keep_split: Callable[[bytes, str], str]) -> Filters:
@@ -56,10 +54,10 @@ def choose_filters(options: FilterOptions, keep_split: Callable[[bytes, str], st
 def _more(options: FilterOptions) -> Filters:
     """The filters that are seldom moved; each shows where there is something to choose."""
     missing = _select("Failures", "missing", list(MISSING), _MISSING_HELP, WIDE)
-    phase = _select("Labels", "phase", list(BLIND), _PHASE_HELP, WIDE)
+    blind_only = _toggle("Blind labels only", "blind_only", _BLIND_ONLY_HELP)
     chosen = _several("Judge versions", "versions", list(options.versions), LATEST, _VERSIONS_HELP, WIDE)
-    run = _select("Repeat", "repeat", [f"repeat {number}" for number in options.repeats or (0,)], _REPEAT_HELP, WIDE)
-    traces = _select("Traces", "traces", list(TRACES), _TRACES_HELP, WIDE)
+    repeat = _select("Repeat", "repeat", [f"repeat {number}" for number in options.repeats or (0,)], _REPEAT_HELP, WIDE)
+    same_traces = _toggle("Same traces for all judges", "same_traces", _SAME_TRACES_HELP)
     formats = _several(
         "Trace formats", "trace_formats", list(options.trace_formats), "every format", _TRACE_FORMATS_HELP, WIDE
     )
@@ -67,13 +65,13 @@ def _more(options: FilterOptions) -> Filters:
     tolerance = _select("Localized", "tolerance", list(TOLERANCES), _TOLERANCE_HELP, WIDE)
     return Filters(
         missing=MISSING[missing],
-        blind_only=BLIND[phase],
+        blind_only=blind_only,
         versions=tuple(options.versions[name] for name in chosen),
-        repeat=int(run.removeprefix("repeat ")),
+        repeat=int(repeat.removeprefix("repeat ")),
         trace_formats=formats,
         guideline=None if guideline == ANY_GUIDELINE else guideline,
         tolerance=TOLERANCES[tolerance],
-        same_traces=TRACES[traces],
+        same_traces=same_traces,
     )
 
 
@@ -95,15 +93,18 @@ _MISSING_HELP = (
     "How failures (unparsable, refused, too long, error) count. Left out: they are counted beside each estimate. "
     "Misses: their errors count as missed and their scores as wrong."
 )
-_PHASE_HELP = "Blind labels were stored before their author could see judges or others; only they measure agreement."
+_BLIND_ONLY_HELP = (
+    "On: only labels that were stored before their author could see judges or others; only they measure agreement. "
+    "Off: revealed labels too."
+)
 _VERSIONS_HELP = (
     "A change of rubric, prompt, model parameters or agent description makes a new version. Choose versions to "
     "compare them; the page then shows only those, each under its own name."
 )
 _REPEAT_HELP = "Repeat of each judge that is compared with the reference. Consistency always uses all repeats."
-_TRACES_HELP = (
-    "Shared: where judges answered different traces, errors are compared on those that all of them answered, and "
-    "scores on those that all judges of the dimension scored; then every judge did the same work. Each judge's own: on "
+_SAME_TRACES_HELP = (
+    "On: where judges answered different traces, errors are compared on those that all of them answered, and "
+    "scores on those that all judges of the dimension scored; then every judge did the same work. Off: each judge on "
     "all that it answered. Corpus rates always use all answers; A against B uses the traces of these two."
 )
 _TRACE_FORMATS_HELP = "Source format of the traces."
@@ -164,6 +165,10 @@ def _upload(keep: Callable[[bytes, str], str]) -> None:
         st.error(plain(str(error)))
         return
     st.success(f"Stored as {name}. Choose it in the list.")
+
+
+def _toggle(label: str, key: str, about: str) -> bool:
+    return st.toggle(label, True, key=key, help=about, bind="query-params", persist_state="session")
 
 
 def _select(label: str, key: str, options: Sequence[str], about: str, width: int) -> str:

@@ -56,7 +56,7 @@ def test_the_overview_names_the_human_the_errors_and_what_failed(shown: Workspac
     assert summary.count("left out") == 1  # what the row of filters shows is not said again
     assert "all traces" not in summary
     assert any("of the reference errors" in text and "people among themselves" in text for text in texts(at.markdown))
-    own = open_page("agreement", traces="each judge's own")
+    own = open_page("agreement", same_traces="false")
     summary = next(text for text in texts(own.caption) if text.startswith("Reference"))
     assert "Reference: ada · 23 errors on 6 traces" in summary
     assert "in common" in summary
@@ -73,7 +73,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
     with write_transaction(full.engine) as connection:
         vague = replace(next(e for e in error_labels(connection) if e.annotator == "ada"), span_ids=())
         put_labels(connection, errors=[vague], scores=[], reviews=[], author="ada")
-    at = open_page("agreement", view="Errors", traces="each judge's own")
+    at = open_page("agreement", view="Errors", same_traces="false")
     summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
     assert "22 errors on " in summary
     assert "(1 more in no estimate, listed under Errors)" in summary
@@ -83,7 +83,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
 
 
 def test_the_table_shows_n_and_says_why_a_estimate_is_undefined(shown: Workspace, open_page: OpenPage) -> None:
-    table = open_page("agreement", traces="each judge's own").dataframe[1].value
+    table = open_page("agreement", same_traces="false").dataframe[1].value
     gf = table[(table["judge_model"] == "checks") & (table["dimension"] == "GF")].iloc[0]
     assert gf["caught.precision"] == "n/a: no positive predicted"
     assert gf["caught.recall"].startswith("0.000 [0.000, ")

@@ -270,7 +270,7 @@ class TestOpinions:
             (("--reference", "majority"), "--reference is for a workspace"),
             (("--trace-format", "trail"), "--trace-format is for a workspace"),
             (("--guideline", "2"), "--guideline is for a workspace"),
-            (("--revealed",), "--revealed is for a workspace"),
+            (("--no-blind-only",), "--no-blind-only is for a workspace"),
             (("--tolerance", "exact"), "--tolerance is for a workspace"),
             (("--match",), "--match is for a workspace"),
             ((), "score_pairs.csv, line 2: judge_score is 'x'; expected a number"),

@@ -196,6 +196,7 @@ def test_a_lone_surrogate_does_not_stop_an_export() -> None:
         ("nothing", {}, 404, "labels, scores, pairs"),
         ("pairs", {"format": "xls"}, 422, "csv, json, parquet"),
         ("pairs", {"matches": "all"}, 422, "proposed, confirmed"),
+        ("pairs", {"blind_only": "blind"}, 422, "true, false"),
         ("pairs", {"split": "nowhere"}, 422, "there is none yet"),
         ("pairs", {"judge_models": "checks,nobody"}, 422, "careful-judge; checks"),
         ("pairs", {"judge": "checks"}, 422, "judge_models; matches"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +24,7 @@ from tracejury.app.components.estimate_text import (
     with_labels,
 )
 from tracejury.app.estimates import estimate
+from tracejury.app.session import FILTERS
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.metrics import METRICS
@@ -109,6 +111,12 @@ def test_filters_of_what_is_there_are_taken_as_they_are(shown: Workspace) -> Non
     assert offered.checked(filters) == filters
     assert offered.checked(Filters(versions=(version[:8],))).versions == (version,)
     assert FilterOptions().checked(Filters()) == Filters()
+
+
+def test_a_filter_has_one_name_in_addresses_notebooks_and_flags() -> None:
+    assert set(FILTERS) <= {field.name for field in fields(Filters)}
+    flags = {flag for option in main.commands["report"].params for flag in option.opts}
+    assert {f"--{name.replace('_', '-')}" for name in FILTERS} <= flags | {f"{flag}s" for flag in flags}
 
 
 def test_a_command_refuses_a_filter_that_names_nothing(shown: Workspace, tmp_path: Path) -> None:

@@ -144,6 +144,14 @@ def first_row(key: str) -> Act:
     return Act(_nothing, lambda page: page.locator(f".st-key-{key} .dvn-scroller").first.click(position=place))
 
 
+def switch(label: str, *, under: str) -> Act:
+    """Switch a filter that stands under a button on or off."""
+    return Act(
+        lambda page: page.get_by_role("button", name=under).first.click(),
+        lambda page: page.get_by_test_id("stCheckbox").filter(has_text=label).locator("label").click(),
+    )
+
+
 def press(name: str) -> Act:
     return Act(_nothing, lambda page: page.get_by_role("radio", name=name, exact=True).first.click())
 
@@ -221,7 +229,7 @@ def changes(trace_id: str, words: str) -> tuple[Change, ...]:
         Change(
             "agreement: labels",
             "/agreement",
-            choose("Labels", "revealed too", under="More filters"),
+            switch("Blind labels only", under="More filters"),
             ANSWER,
         ),
         Change("agreement: view", "/agreement", press("Scores"), ".st-key-headline"),

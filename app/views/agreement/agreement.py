@@ -125,7 +125,7 @@ def summary(filters: Filters) -> str:
 def same_traces_words(filters: Filters) -> list[str]:
     """On which traces judges are compared, where they answered different ones."""
     words = estimates.overlap(filters).words()
-    return [] if words is None else [plain(words) + " (More filters: Traces)"]
+    return [] if words is None else [plain(words) + " (More filters: Same traces for all judges)"]
 
 
 def failed_words(counts: Mapping[str, int], *, is_left_out: bool) -> str:
