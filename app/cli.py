@@ -166,7 +166,7 @@ def fetch(name: str, home: Path | None) -> None:
 def gaia2() -> None:
     """Run GAIA2, the scenarios of Meta's ARE, with any model.
 
-    Each run becomes a trace of the workspace.
+    Each execution of a scenario becomes a trace of the workspace.
     """
 
 
@@ -213,14 +213,14 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
 @click.argument("scenarios", nargs=-1, required=True)
 @click.option("--model", default=None, help="The agent's model by litellm's name, or script:FILE (a list of replies).")
 @click.option("--judge-model", default=None, help="The model of the benchmark's judge; script:FILE too.")
-@click.option("--no-judge", is_flag=True, help="Ask no judge: runs are made and not scored.")
+@click.option("--no-judge", is_flag=True, help="Ask no judge: executions get no score.")
 @click.option("--capability", multiple=True, metavar="NAME", help="Only scenarios of these (may be given again).")
 @click.option("--limit", type=click.IntRange(1), default=None, help="At most so many scenarios in all.")
-@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Runs of each scenario.")
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Executions of each scenario.")
 @click.option("--temperature", default="0.5", show_default=True, callback=_number_or_none, help="A number, or none.")
 @click.option("--max-tokens", default="16384", show_default=True, callback=_number_or_none, help="A number, or none.")
 @click.option("--max-iterations", type=click.IntRange(1), default=80, show_default=True, help="Steps of the agent.")
-@click.option("--time-limit", type=float, default=1860.0, show_default=True, help="Seconds a run may take.")
+@click.option("--time-limit", type=float, default=1860.0, show_default=True, help="Seconds that an execution may take.")
 @click.option(
     "--duration", type=click.IntRange(1), default=1800, show_default=True, help="Simulated seconds (Time: 420)."
 )
@@ -231,24 +231,26 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
     show_default=True,
     help="How the simulated clock goes on while the model thinks.",
 )
-@click.option("--seed", type=int, default=None, help="Sent to the model, another for each run.")
-@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Runs at a time.")
+@click.option("--seed", type=int, default=None, help="Sent to the model, another for each execution.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Executions at a time.")
 @click.option("--budget", type=click.FloatRange(0), default=None, metavar="USD", help="Make no call beyond it.")
 @click.option("--price", default=None, metavar="IN,OUT", help="US$ per million tokens of the agent's model.")
 @click.option("--judge-price", default=None, metavar="IN,OUT", help="US$ per million tokens of the judge's model.")
 @click.option("--api-base", default=None, help="Address of the server of the agent's model.")
 @click.option("--judge-api-base", default=None, help="Address of the server of the judge's model.")
-@click.option("--again", default="", metavar="STATUS,...", help="Make runs again that ended so, e.g. timeout.")
+@click.option("--again", default="", metavar="STATUS,...", help="Repeat executions that ended so, e.g. timeout.")
 @click.option("--oracle", is_flag=True, help="Play the scenario's own events, without an agent.")
 @click.option("--noise", is_flag=True, help="Failing tools and events of the environment (GAIA2's noise phase).")
 @click.option("--agent-to-agent", is_flag=True, help="Apps are agents too (GAIA2's agent2agent phase).")
-@click.option("--then-judge", type=click.Choice(["checks"]), default=None, help="Judge each run as it ends.")
+@click.option(
+    "--then-judge", type=click.Choice(["checks"]), default=None, help="Judge each trace as its execution ends."
+)
 @click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
-@click.option("--dry-run", is_flag=True, help="Only say which runs would be made.")
+@click.option("--dry-run", is_flag=True, help="Only list the executions that would be made.")
 @HOME
 @JSON
 def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
-    """Run scenarios; what was run before is not run again.
+    """Run scenarios; an execution that is there is not made again.
 
     SCENARIOS are JSON or Parquet files, folders of them, or `samples` for the shipped stand-ins.
     """
@@ -261,7 +263,7 @@ def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **op
 @click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
 @JSON
 def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
-    """Show, offline, that stock ARE's judge fails a correct run.
+    """Show, offline, that stock ARE's judge fails a correct execution.
 
     The judge that is used here does not.
     """
@@ -270,22 +272,22 @@ def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
     sys.exit(benchmark.proof(are_python, as_json=as_json))
 
 
-@gaia2.command("runs", epilog="Example: tracejury gaia2 runs")
+@gaia2.command("executions", epilog="Example: tracejury gaia2 executions")
 @HOME
 @JSON
-def gaia2_runs(home: Path | None, as_json: bool) -> None:
-    """Show where every run stands."""
+def gaia2_executions(home: Path | None, as_json: bool) -> None:
+    """List the scenario executions that were started here, with their status."""
     from tracejury.app.commands import benchmark
 
-    sys.exit(benchmark.show_runs(home, as_json=as_json))
+    sys.exit(benchmark.show_executions(home, as_json=as_json))
 
 
 @gaia2.command("stop", epilog="Example: tracejury gaia2 stop --all")
 @click.argument("names", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every run under way.")
+@click.option("--all", "everything", is_flag=True, help="Every execution under way.")
 @HOME
 def gaia2_stop(names: tuple[str, ...], everything: bool, home: Path | None) -> None:
-    """End runs under way; each keeps its partial trace."""
+    """End executions under way; each keeps its partial trace."""
     from tracejury.app.commands import benchmark
 
     sys.exit(benchmark.stop(names, home, everything=everything))

@@ -1,4 +1,4 @@
-"""GSR, the goal success rate of GAIA2: as ARE counts it, as MASEval counts it, and why a run has no score."""
+"""GSR, the goal success rate of GAIA2: as ARE counts it, as MASEval counts it, and why an execution has no score."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FAULTS: Mapping[str, str] = {
     "setup_failed": "set-up",
     "stopped": "person",
 }
-"""Who is at fault where a run did not succeed; no entry where nobody is, or nobody knows."""
+"""Who is at fault where an execution did not succeed; no entry where nobody is, or nobody knows."""
 _OF_MASEVAL: Mapping[str, RunStatus] = {
     "agent_error": "agent_raised",
     "environment_error": "environment_error",
@@ -60,7 +60,7 @@ _OF_REASON: Mapping[str, RunStatus] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """One run of a scenario. `score` is what its harness counts (1, 0 or None), `verdict` what a judge decided.
+    """One execution of a scenario. `score` is what its harness counts (1, 0 or None), `verdict` what a judge decided.
 
     They differ where the judge raised or time ran out: ARE counts 0, and nobody judged. `reason` says why there is
     no verdict. `partial` is MASEval's partial score.
@@ -86,7 +86,7 @@ class Run:
 
     @property
     def counts(self) -> bool:
-        """Whether the run is one of those that rates are made of."""
+        """Whether the execution is one of those that rates are made of."""
         return self.status not in {"oracle", "superseded"}
 
     @property
@@ -95,7 +95,7 @@ class Run:
 
     @property
     def judged(self) -> Run:
-        """The run with the judge's decision for its score."""
+        """The execution with the judge's decision for its score."""
         return replace(self, score=self.verdict)
 
     @property
@@ -105,18 +105,18 @@ class Run:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What runs must share to be counted together: harness, agent, its model, the judge's model, the settings."""
+        """What executions must share to be counted together: harness, agent, its model, the judge's model, settings."""
         return (self.harness, *(part or "" for part in (self.agent, self.agent_model, self.judge_model, self.settings)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rate:
-    """A share of successes among scored runs, None when none was scored; pass@k and pass^k count scenarios.
+    """A share of successes among scored executions, None when none was scored; pass@k and pass^k count scenarios.
 
     `sd` is the standard deviation over repeats of each repeat's own rate, `sem` its standard error; None below two.
     """
 
-    runs: int
+    executions: int
     scored: int
     succeeded: int
     rate: float | None
@@ -133,7 +133,7 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gsr:
-    """GSR over all runs (micro), the mean over capabilities (macro), each capability alone, and the runs in doubt.
+    """GSR over all executions (micro), the mean over capabilities (macro), each capability alone, and those in doubt.
 
     `unscored` are left out of every rate; `unjudged` are those that ARE counts as 0 although no judge decided.
     `macro_sd` is over repeats, as that of a rate.
@@ -151,10 +151,10 @@ class Gsr:
 def gsr(runs: Iterable[Run]) -> Gsr:
     """The goal success rate as ARE 1.2 counts it (`benchmark/report_stats.py`), as shares of 1 instead of percent.
 
-    Only runs with a score count; a run that raised counts 0; one that no judge saw is left out, and so is an oracle
-    run, which no agent made. The macro rate is the unweighted mean over capabilities (and phases); ARE counts a
-    capability without any scored run as 0 in it, here it is left out. Where nothing was scored ARE prints 0, here
-    the rate is None; where there is one repeat ARE prints a deviation of 0, here it is None.
+    Only executions with a score count; one that raised counts 0; one that no judge saw is left out, and so is an
+    oracle execution, which no agent made. The macro rate is the unweighted mean over capabilities (and phases); ARE
+    counts a capability without any scored execution as 0 in it, here it is left out. Where nothing was scored ARE
+    prints 0, here the rate is None; where there is one repeat ARE prints a deviation of 0, here it is None.
     """
     counted = tuple(run for run in runs if run.counts)
     groups = _grouped(counted)
@@ -172,7 +172,7 @@ def gsr(runs: Iterable[Run]) -> Gsr:
 
 
 def rate(runs: Sequence[Run]) -> Rate:
-    """Successes among scored runs; a scenario is passed at k when one of its scored runs succeeded, pass^k when all."""
+    """Successes among scored executions; a scenario is passed at k when one succeeded, pass^k when all did."""
     scored = [run for run in runs if run.score is not None]
     by_scenario: dict[tuple[str, str], list[float]] = {}
     for run in scored:
@@ -181,7 +181,7 @@ def rate(runs: Sequence[Run]) -> Rate:
     sd, sem = _spread([share for one in repeats if (share := _share(one)) is not None])
     durations = [run.duration_s for run in runs if run.duration_s is not None]
     return Rate(
-        runs=len(runs),
+        executions=len(runs),
         scored=len(scored),
         succeeded=sum(run.score == 1 for run in scored),
         rate=_share(scored),
@@ -215,7 +215,7 @@ def _grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _repeats(runs: Sequence[Run]) -> list[list[Run]]:
-    """The scored runs of each repeat that a file numbers."""
+    """The scored executions of each repeat that a file numbers."""
     repeats: dict[int, list[Run]] = {}
     for run in runs:
         if run.score is not None and run.repeat is not None:
@@ -231,7 +231,7 @@ def _spread(rates: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def run_of(trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, duration_s: float | None) -> Run:
-    """The run of a trace by its outcome and its attributes."""
+    """The execution of a trace by its outcome and its attributes."""
     setting = mapping(attributes.get(SETTING))
     harness = word(setting.get("harness")) or "unknown"
     entry = _verdict_of_maseval(attributes) if harness == "MASEval" else {}
@@ -257,12 +257,12 @@ def run_of(trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, du
 
 
 def _reason(result: Outcome) -> str | None:
-    """Why there is no verdict: of a run that raised and is unscored what was raised, where the file says it."""
+    """Why there is no verdict: of an execution that raised and is unscored what was raised, where the file says it."""
     return (result.exception_message or result.reason) if result.reason == RUN_RAISED_UNSCORED else result.reason
 
 
 def latest(runs: Sequence[Run]) -> list[Run]:
-    """The runs, each that was made again marked as superseded: it keeps its trace and leaves the rates."""
+    """The executions, each that was made again marked as superseded: it keeps its trace and leaves the rates."""
     newest: dict[tuple[object, ...], Run] = {}
     for run in runs:
         if run.attempt is not None:
@@ -282,7 +282,7 @@ def _superseded(run: Run, newest: Run) -> Run:
 
 
 def run_status(result: Outcome, attributes: Mapping[str, Json]) -> RunStatus:
-    """How the run ended, in one word for every harness: its own where it was run here, else by what the file says."""
+    """How the execution ended, in one word for every harness: its own where it was made here, else by the file."""
     own = word(mapping(attributes.get("row")).get("run_status"))
     if own in STATUSES:
         return own
@@ -298,7 +298,7 @@ def run_status(result: Outcome, attributes: Mapping[str, Json]) -> RunStatus:
 
 
 def are_score(result: Outcome) -> float | None:
-    """What ARE counts for a run: its own status where a row says it, else what the verdict comes to there."""
+    """What ARE counts for an execution: its own status where a row says it, else what the verdict comes to there."""
     if result.reason == ORACLE_RUN:
         return None
     if result.row_status is not None:

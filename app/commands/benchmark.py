@@ -1,4 +1,4 @@
-"""The commands `gaia2`: the environment of ARE, scenarios from the hub, runs, and where they stand."""
+"""The commands `gaia2`: the environment of ARE, scenarios from the hub, executions, and where they stand."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def fetch(home: Path | None, *, capabilities: Sequence[str], split: str, limit: 
 
 
 def run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **options: Any) -> int:
-    """Run scenarios. Exit code 0, 1 where a run did not end by itself, 2 where the call is wrong."""
+    """Run scenarios. Exit code 0, 1 where an execution did not end by itself, 2 where the call is wrong."""
     try:
         return _run(scenarios, home, as_json=as_json, **options)
     except (Gaia2Error, ValueError) as error:
@@ -122,13 +122,14 @@ def _run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **option
     cells = plan(home_folder(home), chosen, settings, repeats=options["repeats"], again=again)
     total = len(chosen) * options["repeats"]
     say(
-        f"{counted(len(chosen), 'scenario')}, {counted(total, 'run')}, {len(cells)} to make; settings {settings.hash}; "
+        f"{counted(len(chosen), 'scenario')}, {counted(total, 'execution')}, {len(cells)} to make; "
+        f"settings {settings.hash}; "
         f"at most {settings.time_limit_s * len(cells) / options['workers'] / 3600:,.1f} hours"
     )
     if options["dry_run"]:
         return _dry_run(cells, as_json=as_json)
     if not cells:
-        click.echo(json.dumps({"runs": [], "left": 0}) if as_json else "nothing to do: every run is made")
+        click.echo(json.dumps({"executions": [], "left": 0}) if as_json else "nothing to do: every execution is made")
         return 0
     workspace, models = opened(home, create=True), _models(options, settings)
     shown: list[Done] = []
@@ -159,9 +160,9 @@ def _settings(options: dict[str, Any]) -> RunSettings:
     oracle = options["oracle"]
     model, judge = options["model"], options["judge_model"]
     if not oracle and not model:
-        raise ValueError("a run needs a model. Try: --model NAME, or --oracle for the scenario's own events")
+        raise ValueError("an execution needs a model. Try: --model NAME, or --oracle for the scenario's own events")
     if not oracle and bool(judge) == options["no_judge"]:
-        raise ValueError("a run needs a judge's model or none. Try: --judge-model NAME, or --no-judge")
+        raise ValueError("an execution needs a judge's model or none. Try: --judge-model NAME, or --no-judge")
     return RunSettings(
         model="oracle" if oracle else model,
         judge_model=None if oracle or options["no_judge"] else judge,
@@ -211,10 +212,10 @@ def _models(options: dict[str, Any], settings: RunSettings) -> Any:
 
 
 def _no_chat() -> Any:
-    """The model of an oracle run, which asks none."""
+    """The model of an oracle execution, which asks none."""
 
     def refuse(messages: Any, parameters: Any) -> Any:
-        raise RuntimeError("an oracle run asks no model")
+        raise RuntimeError("an oracle execution asks no model")
 
     return refuse
 
@@ -226,7 +227,7 @@ def _checks(engine: Any) -> Any:
 
 
 def _with_signals(benchmark: Any, cells: Sequence[Any], workers: int) -> Any:
-    """Run; Ctrl-C and SIGTERM end the runs under way, each with its partial trace."""
+    """Run the cells; Ctrl-C and SIGTERM end the executions under way, each with its partial trace."""
     if threading.current_thread() is not threading.main_thread():
         return benchmark.run(cells, workers=workers)
     known = {name: signal.signal(name, lambda *_: benchmark.stop()) for name in (signal.SIGINT, signal.SIGTERM)}
@@ -238,12 +239,12 @@ def _with_signals(benchmark: Any, cells: Sequence[Any], workers: int) -> Any:
 
 
 def _dry_run(cells: Sequence[Any], *, as_json: bool) -> int:
-    rows = [{"run": one.name, "capability": one.scenario.capability, "repeat": one.repeat} for one in cells]
+    rows = [{"execution": one.name, "capability": one.scenario.capability, "repeat": one.repeat} for one in cells]
     if as_json:
-        print_json({"runs": rows, "left": len(rows)})
+        print_json({"executions": rows, "left": len(rows)})
     else:
         for row in rows:
-            click.echo(f"{row['capability']}  {row['run']}")
+            click.echo(f"{row['capability']}  {row['execution']}")
     return 0
 
 
@@ -254,7 +255,7 @@ def _report(done: Sequence[Any], settings: RunSettings, *, left: int, as_json: b
     if as_json:
         rows = [
             {
-                "run": one.cell.name,
+                "execution": one.cell.name,
                 "scenario": one.cell.scenario.scenario_id,
                 "capability": one.run.capability,
                 "repeat": one.cell.repeat,
@@ -269,12 +270,12 @@ def _report(done: Sequence[Any], settings: RunSettings, *, left: int, as_json: b
             for one in done
         ]
         rates = {"gsr": estimates.micro.rate, "judged_rate": judged.micro.rate}
-        print_json({"settings": settings.hash, "runs": rows, "left": left, **rates})
+        print_json({"settings": settings.hash, "executions": rows, "left": left, **rates})
         return
     for name, (mine, of_judged) in _rates(estimates, judged).items():
-        click.echo(f"{name}: {_share(mine)} as ARE counts it, {_share(of_judged)} of judged runs")
+        click.echo(f"{name}: {_share(mine)} as ARE counts it, {_share(of_judged)} of judged executions")
     if left:
-        click.echo(f"{counted(left, 'run')} not made")
+        click.echo(f"{counted(left, 'execution')} not made")
 
 
 def _rates(estimates: Any, judged: Any) -> dict[str, tuple[Any, Any]]:
@@ -289,7 +290,7 @@ def _share(rate: Any) -> str:
 
 
 def proof(are_python: Path | None, *, as_json: bool) -> int:
-    """Judge one right run by ARE's engine and by ours. Exit code 1 where they do not differ as described."""
+    """Judge one correct execution by ARE's engine and by ours. Exit code 1 where they do not differ as described."""
     from tracejury.judging.gaia2.proof import JUDGE_REPLY, prove
 
     try:
@@ -306,8 +307,8 @@ def proof(are_python: Path | None, *, as_json: bool) -> int:
     return 0 if [one.success for one in proofs] == [False, True] else 1
 
 
-def show_runs(home: Path | None, *, as_json: bool) -> int:
-    """Where every run stands that was started here."""
+def show_executions(home: Path | None, *, as_json: bool) -> int:
+    """Where every execution stands that was started here."""
     from tracejury.judging.gaia2.folders import run_states
 
     states = run_states(opened(home).home)
@@ -315,7 +316,7 @@ def show_runs(home: Path | None, *, as_json: bool) -> int:
         print_json([{name: _plain(getattr(one, name)) for name in one.__slots__} for one in states])
         return 0
     if not states:
-        click.echo("no run was started here: tracejury gaia2 run SCENARIOS --model MODEL")
+        click.echo("no execution was started here: tracejury gaia2 run SCENARIOS --model MODEL")
     for one in states:
         place = f"turn {one.turn}, step {one.step}, {one.last_tool or 'no tool'}" if one.step is not None else ""
         click.echo(f"{one.status:15} {one.trace_id}  {place}  {one.tokens or 0:,} tokens")
@@ -327,7 +328,7 @@ def _plain(value: Any) -> Any:
 
 
 def stop(names: Sequence[str], home: Path | None, *, everything: bool) -> int:
-    """Ask the process that works on these runs to end them. Exit code 1 where one is not running."""
+    """Ask the process that works on these executions to end them. Exit code 1 where one is not running."""
     from tracejury.judging.gaia2.folders import request_stop, run_states
 
     running = {one.trace_id: one for one in run_states(opened(home).home) if one.status == "running"}

@@ -59,7 +59,9 @@ def report(
         empty = [table.name for table in OUTCOME_TABLES if table.name in names and table.name not in outcomes]
         if empty:
             where = from_csv or "the workspace"
-            raise ValueError(f"{empty[0]} has no data: no run in {where} has an outcome. Try: ingest GAIA2 runs")
+            raise ValueError(
+                f"{empty[0]} has no data: no trace in {where} has an outcome. Try: ingest executions of GAIA2"
+            )
         inputs, manifest = (
             _from_csv(from_csv, options, settings, names)
             if from_csv

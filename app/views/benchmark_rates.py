@@ -1,4 +1,4 @@
-"""The view Benchmark of Agreement: success by capability and model, beside the judges' scores of the same runs."""
+"""The view Benchmark of Agreement: success by capability and model, beside the judges' scores of the same traces."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from tracejury.judging.reports.columns import load_columns
 from tracejury.judging.store.revisions import Revision
 
 CONFIG = {"displaylogo": False, "displayModeBar": False}
-KINDS = ("As the harness counts it", "Judged runs only")
+KINDS = ("As the harness counts it", "Judged executions only")
 
 
 class _Known(NamedTuple):
-    """The runs of a workspace, and each with the judges' mean scores."""
+    """The executions of a workspace, and each with the judges' mean scores."""
 
     runs: list[Run]
     frame: pd.DataFrame
@@ -45,7 +45,7 @@ def benchmark_view() -> None:
     known = _known(listings.place(), listings.now_revision())
     if known.frame.empty:
         st.info(
-            "No benchmark run is here yet. Ingest runs of GAIA2 (ARE or MASEval), or make some: "
+            "No benchmark execution is here yet. Ingest executions of GAIA2 (ARE or MASEval), or make some: "
             "`tracejury gaia2 setup`, then `tracejury gaia2 run samples --model MODEL --judge-model MODEL`."
         )
         return
@@ -66,7 +66,7 @@ def _known(place: str, now: Revision) -> _Known:
 
 
 def rate_rows(runs: list[Run], *, is_judged: bool) -> pd.DataFrame:
-    """A row a capability of the runs that may be counted together: label, key, value, low, high, n, reason."""
+    """A row a capability of the executions that may be counted together: label, key, value, low, high, n, reason."""
     rows = []
     for key, group in grouped(one for one in runs if one.counts).items():
         names = [
@@ -88,7 +88,7 @@ def rate_rows(runs: list[Run], *, is_judged: bool) -> pd.DataFrame:
                     "low": low,
                     "high": high,
                     "n": len(scored),
-                    "reason": None if scored else "no run scored",
+                    "reason": None if scored else "no execution scored",
                 }
             )
     numbers = dict.fromkeys(("value", "low", "high"), "float64")
@@ -99,8 +99,8 @@ def rate_rows(runs: list[Run], *, is_judged: bool) -> pd.DataFrame:
 def _rates_card(known: _Known) -> None:
     layout.title(
         "Success by capability and model",
-        "Share of runs that reached the goal, with its 95 % interval (Wilson's, for scenarios run several times). Runs "
-        "of different harnesses, models, judges and settings are never counted together.",
+        "Share of executions that reached the goal, with its 95 % interval (Wilson's, for scenarios executed several "
+        "times). Executions of different harnesses, models, judges and settings are never counted together.",
     )
     kind = st.segmented_control(
         "Rate", KINDS, default=KINDS[0], required=True, key="benchmark-kind", label_visibility="collapsed"
@@ -113,7 +113,7 @@ def _rates_card(known: _Known) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     shown = known.frame if point is None else _behind(known, str(point[0]), str(point[1]))
-    _runs(shown, key="benchmark-rate-runs")
+    _runs(shown, key="benchmark-rate-executions")
 
 
 def _behind(known: _Known, key: str, capability: str) -> pd.DataFrame:
@@ -125,10 +125,10 @@ def _behind(known: _Known, key: str, capability: str) -> pd.DataFrame:
 def _scores_card(known: _Known) -> None:
     layout.title(
         "Beside the judges' scores",
-        "Mean score (0 to 3) over dimensions and repeats, of runs that the benchmark passed and of those it failed.",
+        "Mean score (0 to 3) over dimensions and repeats, of executions that passed the benchmark and that failed.",
     )
     if known.beside.empty:
-        st.caption("No judge has scored a benchmark run yet: tracejury judge, or gaia2 run --then-judge checks.")
+        st.caption("No judge has scored a benchmark execution yet: tracejury judge, or gaia2 run --then-judge checks.")
         return
     data_table(score_summary(known.beside), key="benchmark-scores")
     apart = open_to_me(disagreements(known.beside))
@@ -139,7 +139,7 @@ def _scores_card(known: _Known) -> None:
 
 
 def _runs(rows: pd.DataFrame, *, key: str) -> None:
-    """The runs, the way from one to its trace, and what was expected of it."""
+    """The executions, the way from one to its trace, and what was expected of it."""
     row = listing(open_to_me(rows), key=key)
     if row is None:
         return

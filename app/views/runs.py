@@ -21,7 +21,7 @@ from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.painting import paint
 from tracejury.app.run_processes import RUNS
 from tracejury.app.session import link_params, must, user, workspace
-from tracejury.app.views.benchmark_runs import benchmark_card
+from tracejury.app.views.benchmark_executions import benchmark_card
 from tracejury.ingest.gaps import NOTHING_TO_READ
 from tracejury.ingest.store import marked_traces, read_transaction, trace_ids
 from tracejury.ingest.table import query_frame

@@ -1,6 +1,6 @@
-"""MASEval task reports: a list (or JSON lines) of runs with messages, model calls, tool invocations and verdicts.
+"""MASEval task reports: a list (or JSON lines) of executions with messages, model calls, tool invocations and verdicts.
 
-Rows are the run, its model calls and its tool invocations, all on the wall clock. MASEval logs only the length of
+Rows are the execution, its model calls and its tool invocations, all on the wall clock. MASEval logs only the length of
 an answer: its text is found among the agent's messages, by how many messages the call was sent.
 """
 
@@ -47,7 +47,7 @@ def sniff(sample: FileSample) -> bool:
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
-    """The trace of each report: of a run that never began its root alone, with status and reason."""
+    """The trace of each report: of an execution that never began its root alone, with status and reason."""
     for place, value, error in reports_in(source.data):
         try:
             if error is not None:
@@ -108,7 +108,7 @@ def _trace(value: Json, source: Source) -> Trace:
     warnings = outcome_warnings(outcome)
     drafts = [*_calls(traces, speakers, table, warnings), *_tools(traces, speakers)]
     if not drafts and not any(one.positions for one in speakers):
-        warnings.append("no_trace: the run left no trace; its status and score count")
+        warnings.append("no_trace: the execution left no trace; its status and score count")
     answers = _messages_to_user(drafts)
     goal = _goal(report, speakers, table.messages)
     root.input, root.output = goal, _final_answer(answers, drafts, speakers, table.messages)
@@ -136,7 +136,7 @@ def report_id(report: Mapping[str, Json]) -> str:
 
 
 def _usage(report: Mapping[str, Json]) -> list[int | None]:
-    """The tokens of all its models' calls: MASEval counts them for the run alone."""
+    """The tokens of all its models' calls: MASEval counts them for the execution alone."""
     models = [mapping(model) for model in mapping(mapping(report.get("usage")).get("models")).values()]
     names = ("input_tokens", "output_tokens", "total_tokens")
     return tokens([sum(whole(model.get(name)) or 0 for model in models) for name in names])

@@ -46,7 +46,7 @@ trace = Table(
     Column("name", Text, nullable=False, comment="name of the first root"),
     Column("goal", Text, comment="what the user asked"),
     Column("final_answer", Text),
-    Column("attributes", Text, nullable=False, comment="JSON: what belongs to the run and to no span"),
+    Column("attributes", Text, nullable=False, comment="JSON: what belongs to the whole trace and to no span"),
     Column("warnings", Text, nullable=False, comment="JSON: list of 'code: detail'"),
     Column("status", Text, nullable=False, comment="ERROR when the first root failed, else its status"),
     Column("spans", Integer, nullable=False),

@@ -107,7 +107,7 @@ def gives_up(view: View) -> Iterator[Hit]:
 
 
 def no_answer(view: View) -> Iterator[Hit]:
-    """A run of an agent that ends in an error, in a call or by being stopped, with no answer handed in and none
+    """A trace that ends in an error, in a call or because the agent was stopped, with no answer handed in and none
     recorded, has given the user nothing. Cited at the last thing the agent did. Not reported where the
     answer may be missing from the record only: spans without their parents, answers kept out of the export."""
     stopped = next((span for span in _stops(view)), None)
@@ -125,7 +125,7 @@ def no_answer(view: View) -> Iterator[Hit]:
     last = main.turns[-1]
     if not last.answers and not last.said and not last.errors:
         return
-    yield Hit(span=last.span, evidence=quote_answer(last), description="The run ends without an answer to the user")
+    yield Hit(span=last.span, evidence=quote_answer(last), description="The trace ends without an answer to the user")
 
 
 def empty_model_answer(view: View) -> Iterator[Hit]:

@@ -1,1 +1,1 @@
-"""Running GAIA2 here: ARE in an environment of its own, a worker process a run, models asked by this process."""
+"""Running GAIA2 here: ARE in an environment of its own, a worker process an execution, models asked by this process."""

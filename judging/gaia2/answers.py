@@ -1,4 +1,4 @@
-"""Who answers the questions of a run: a model through litellm or a script, within pace, budget and retries."""
+"""Who answers the questions of an execution: a model through litellm or a script, within pace, budget and retries."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Chat(Protocol):
 
 @dataclass(kw_only=True)
 class Spending:
-    """What all runs together have spent, and how much they may. Used by the threads of all runs.
+    """What all executions together have spent, and how much they may. Used by the threads of all executions.
 
-    A call under way counts with the most that it can cost, so that runs side by side stay within the limit too.
+    A call under way counts with the most that it can cost, so that executions side by side stay within the limit too.
     """
 
     limit_usd: float | None = None
@@ -62,7 +62,7 @@ class Spending:
 
 @dataclass(kw_only=True)
 class Answerer:
-    """Answers the questions of one run as JSON documents, and counts tokens, cost and dropped parameters."""
+    """Answers the questions of one execution as JSON documents, and counts tokens, cost and dropped parameters."""
 
     agent: Chat
     judge: Chat | None
@@ -82,7 +82,7 @@ class Answerer:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __call__(self, question: Mapping[str, Json]) -> dict[str, Json]:
-        """The answer to a question of the worker; `end` tells it to end the run, with a status."""
+        """The answer to a question of the worker; `end` tells it to end the execution, with a status."""
         is_judge = question.get("ask") == "judge"
         chat = self.judge if is_judge else self.agent
         if chat is None:
@@ -164,7 +164,7 @@ class LitellmChat:
 
 
 class ScriptChat:
-    """Replies from a JSON list, in order and the last again and again; each run has its own place in it.
+    """Replies from a JSON list, in order and the last again and again; each execution has its own place in it.
 
     An item is a text, or an object: `text` with `usage`, or `error` with `kind`, or `hang` (seconds before an error).
     `{{name}}` in a text is the last value of that name in the messages, such as an id that the environment gave.
@@ -240,7 +240,7 @@ def script_digest(*models: str | None) -> str:
 
 
 def make_chat(model: str, *, api_base: str | None, timeout_s: float) -> Callable[[], Chat]:
-    """How to get the model for one run: a script starts anew in each."""
+    """How to get the model for one execution: a script starts anew in each."""
     if is_script(model):
         replies = script_replies(model)
         return lambda: ScriptChat(replies)

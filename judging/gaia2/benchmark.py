@@ -38,12 +38,12 @@ from tracejury.judging.judges.model import Prices
 from tracejury.judging.reports.benchmark_outcomes import runs_of
 
 TO_DO_AGAIN = frozenset({"stopped"})
-"""Statuses of runs that a next start takes up by itself."""
+"""Statuses of executions that a next start takes up by itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """One run to make: a scenario, a repeat from 1, and the attempt from 1."""
+    """One execution to make: a scenario, a repeat from 1, and the attempt from 1."""
 
     scenario: Scenario
     repeat: int
@@ -61,7 +61,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """The models of a benchmark: each gives a chat for one run. Prices are for the budget."""
+    """The models of a benchmark: each gives a chat for one execution. Prices are for the budget."""
 
     agent: Callable[[], Chat]
     judge: Callable[[], Chat] | None
@@ -71,7 +71,7 @@ class Models:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Done:
-    """What came of one run, as the workspace has it."""
+    """What came of one execution, as the workspace has it."""
 
     cell: Cell
     run: Run
@@ -84,13 +84,13 @@ class Done:
 def plan(
     home: Path, scenarios: Sequence[Scenario], settings: RunSettings, *, repeats: int, again: Sequence[str] = ()
 ) -> list[Cell]:
-    """The runs still to make, repeat by repeat: those never made, those stopped, and those whose status is in `again`.
+    """The executions still to make, repeat by repeat: never made, stopped, or with a status in `again`.
 
-    Raises ValueError for a status that no run has.
+    Raises ValueError for a status that no execution has.
     """
     unknown = [name for name in again if name not in STATUSES]
     if unknown:
-        raise ValueError(f"no run ends as {unknown[0]!r}. Try: {', '.join(STATUSES)}")
+        raise ValueError(f"no execution ends as {unknown[0]!r}. Try: {', '.join(STATUSES)}")
     wanted = TO_DO_AGAIN | set(again)
     cells = (
         _next_attempt(home, Cell(scenario=one, repeat=repeat, attempt=1, settings=settings), wanted)
@@ -112,7 +112,7 @@ def _next_attempt(home: Path, cell: Cell, wanted: frozenset[str]) -> Cell | None
 
 @dataclass(kw_only=True)
 class Benchmark:
-    """Makes runs, `workers` at a time. `stop` ends those under way, with their partial traces."""
+    """Makes executions, `workers` at a time. `stop` ends those under way, with their partial traces."""
 
     home: Path
     engine: Engine
@@ -128,7 +128,7 @@ class Benchmark:
         self._stopping.set()
 
     def run(self, cells: Sequence[Cell], *, workers: int) -> list[Done]:
-        """Make these runs. One that another process works on is left to it."""
+        """Make these executions. One that another process works on is left to it."""
         with ThreadPoolExecutor(workers, thread_name_prefix="gaia2") as pool:
             made = pool.map(self._make, cells)
             return [done for done in made if done is not None]
@@ -177,7 +177,7 @@ class Benchmark:
         return worker.wait(cell.settings.time_limit_s, stopping, look)
 
     def _store(self, cell: Cell, folder: Path, ended: Ended, answerer: Answerer) -> Done:
-        """Write what came of the run and take it into the workspace; `state.json` and `output.jsonl` last."""
+        """Write what came of the execution and take it into the workspace; `state.json` and `output.jsonl` last."""
         _save_partial_trace(cell, folder, ended)
         trace = folder / TRACE
         trace.mkdir(exist_ok=True)
@@ -189,7 +189,7 @@ class Benchmark:
             report = ingest(self.engine, [trace])
             if report.rejected:
                 first = report.rejected[0]
-                raise Gaia2Error(f"the run {cell.name} cannot be stored: {first.file}: {first.reason}")
+                raise Gaia2Error(f"the execution {cell.name} cannot be stored: {first.file}: {first.reason}")
             run = self._run_of(cell.name)
             if self.then is not None and self._has_steps(cell.name):
                 self.then(cell.name)
@@ -216,7 +216,7 @@ class Benchmark:
 
 
 def _leftover(folder: Path) -> Ended | None:
-    """The end of a run whose process and ours were both gone before it was stored; None where it never began."""
+    """The end of an execution whose process and ours were both gone before it was stored; None where it never began."""
     if not (folder / "job.json").exists():
         return None
     result = folder / "result.json"
@@ -250,7 +250,7 @@ def _job(cell: Cell, folder: Path) -> dict[str, Json]:
 
 
 def _stands(folder: Path, ended: Ended) -> dict[str, Json]:
-    """Where the run stood last: by its result, else, where it was killed, by its last question."""
+    """Where the execution stood last: by its result, else, where it was killed, by its last question."""
     known = ended.result if ended.result is not None else asdict(before) if (before := read_state(folder)) else {}
     return {name: known.get(name) for name in ("turn", "step", "clock", "last_tool")}
 
@@ -266,7 +266,7 @@ def _state_of(cell: Cell) -> dict[str, Json]:
     }
 
 
-# What came of a run -----------------------------------------------------------------------------------------------
+# What came of an execution -----------------------------------------------------------------------------------------
 
 
 def _own_status(ended: Ended, settings: RunSettings, *, began: bool) -> RunStatus | None:
@@ -291,7 +291,7 @@ def _own_status(ended: Ended, settings: RunSettings, *, began: bool) -> RunStatu
 
 
 def _output_line(cell: Cell, folder: Path, ended: Ended, answerer: Answerer) -> dict[str, Json]:
-    """The run in the form of ARE's `output.jsonl`, with what is ours beside it."""
+    """The execution in the form of ARE's `output.jsonl`, with what is ours beside it."""
     live = folder / "live.jsonl"
     status = _own_status(ended, cell.settings, began=live.exists() and live.stat().st_size > 0)
     result = ended.result or {}
@@ -338,7 +338,7 @@ def _output_line(cell: Cell, folder: Path, ended: Ended, answerer: Answerer) -> 
 
 
 def _as_are(status: RunStatus | None, result: dict[str, Json]) -> tuple[float | None, str]:
-    """The score and the status that ARE's own benchmark writes for such a run."""
+    """The score and the status that ARE's own benchmark writes for such an execution."""
     if status in {"timeout", "judge_failed", "agent_raised"}:
         return 0.0, "failed"
     if status in {"stopped", "setup_failed", "environment_error"}:
@@ -354,16 +354,15 @@ def _message(ended: Ended, answerer: Answerer) -> str | None:
         return f"ended at its time limit after {ended.seconds:,.0f} s"
     told = text((ended.result or {}).get("exception_message"))
     if ended.how == "died":
-        return (
-            f"the process of the run ended without a result: {ended.log.splitlines()[-1] if ended.log else 'no words'}"
-        )
+        last = ended.log.splitlines()[-1] if ended.log else "no words"
+        return f"the process of the execution ended without a result: {last}"
     if told is None and ended.result is not None and answerer.errors:
         return f"{len(answerer.errors)} of {answerer.calls} calls of the model failed: {answerer.errors[-1]}"
     return told
 
 
 def _save_partial_trace(cell: Cell, folder: Path, ended: Ended) -> None:
-    """Where the worker could not write its trace, make one of the live log: the scenario with the log of its run."""
+    """Where the worker could not write its trace, make one of the live log: the scenario with that log."""
     live, gui = folder / "live.jsonl", folder / TRACE / "gui" / f"{cell.name}.json"
     if gui.exists() or not live.exists() or not (lines := live.read_bytes().splitlines()):
         return

@@ -31,7 +31,7 @@ _PROBE = (
 
 
 class Gaia2Error(Exception):
-    """What a person must mend before GAIA2 can run here; the message says what and how."""
+    """What a person must repair before GAIA2 can run here; the message says what and how."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,7 +158,7 @@ def _installer(python: str) -> list[str]:
 
 
 def _run(command: list[str], progress: Callable[[str], None], *, must: bool = True) -> None:
-    # Bytecode is compiled once here: without it every run would start for ten seconds.
+    # Bytecode is compiled once here: without it every execution would start for ten seconds.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment

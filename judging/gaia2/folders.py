@@ -1,8 +1,8 @@
-"""The folders of runs: where each run keeps what it needs, where it stands, and what came of it.
+"""The folders of executions: where each execution keeps what it needs, where it stands, and what came of it.
 
 `<home>/gaia2/runs/<settings>/<capability>/<scenario>/run_<repeat>[_again_<n>]/` holds the job, the live log and
-`trace/`, which is what the workspace takes, `trace/output.jsonl` last. `state.json` says where a run stands, and that
-it has ended once the workspace has it.
+`trace/`, which is what the workspace takes, `trace/output.jsonl` last. `state.json` says where an execution stands, and
+that it has ended once the workspace has it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STOP = "stop"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunState:
-    """Where a run stands. `status` is `running`, `gone` (its process ended without a word) or how it ended."""
+    """Where an execution stands. `status` is `running`, `gone` (its process ended without a word) or how it ended."""
 
     folder: Path
     trace_id: str
@@ -57,7 +57,7 @@ def run_folder(home: Path, settings: str, capability: str, scenario_id: str, rep
 
 
 def run_name(settings: str, scenario_id: str, repeat: int, attempt: int) -> str:
-    """The trace id of a run, which its files bear."""
+    """The trace id of an execution, which its files bear."""
     again = "" if attempt == 1 else f"_again_{attempt - 1}"
     return f"{name_part(scenario_id) or 'scenario'}_run_{repeat}{again}_{settings}"
 
@@ -69,19 +69,19 @@ def write_state(folder: Path, state: Mapping[str, Json]) -> None:
 
 
 def run_states(home: Path) -> list[RunState]:
-    """Every run that was started here, the latest start first."""
+    """Every execution that was started here, the latest start first."""
     files = sorted(runs_folder(home).rglob(STATE), key=_started_at, reverse=True)
     return [state for file in files if (state := read_state(file.parent)) is not None]
 
 
 def _started_at(state: Path) -> float:
-    """When the run of a state file began: the job is written once, the state again and again."""
+    """When the execution of a state file began: the job is written once, the state again and again."""
     job = state.with_name("job.json")
     return (job if job.exists() else state).stat().st_mtime
 
 
 def read_state(folder: Path) -> RunState | None:
-    """Where the run of a folder stands; None where it never began."""
+    """Where the execution of a folder stands; None where it never began."""
     told = _json_of(folder / STATE)
     if not told:
         return None
@@ -109,14 +109,14 @@ def read_state(folder: Path) -> RunState | None:
 
 
 def is_done(folder: Path) -> bool:
-    """Whether the run has ended and is in the workspace: the state says so after both."""
+    """Whether the execution has ended and is in the workspace: the state says so after both."""
     status = _json_of(folder / STATE).get("status")
     return (folder / TRACE / OUTPUT).exists() and status not in {None, "running"}
 
 
 @contextmanager
 def held(folder: Path) -> Iterator[bool]:
-    """Hold the folder as the one process that works on its run; False where another does."""
+    """Hold the folder as the one process that works on its execution; False where another does."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w", encoding="utf-8") as file:
         try:
@@ -128,13 +128,13 @@ def held(folder: Path) -> Iterator[bool]:
 
 
 def is_held(folder: Path) -> bool:
-    """Whether a process works on the run now."""
+    """Whether a process works on the execution now."""
     with held(folder) as free:
         return not free
 
 
 def request_stop(folder: Path) -> None:
-    """Ask the process that works on a run to end it."""
+    """Ask the process that works on an execution to end it."""
     (folder / STOP).touch()
 
 

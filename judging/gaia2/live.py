@@ -1,4 +1,4 @@
-"""A run under way as a trace: its live log read by the same reader as a finished one."""
+"""An execution under way as a trace: its live log read by the same reader as a finished one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAST_LINES = 20
 
 
 def partial_export(scenario: Mapping[str, Json], job: Mapping[str, Json], lines: Sequence[bytes]) -> dict[str, Json]:
-    """The scenario with the log of its run so far, in ARE's gui form; a line that is not whole is left out."""
+    """The scenario with the log of its execution so far, in ARE's gui form; a line that is not whole is left out."""
     metadata = mapping(scenario.get("metadata"))
     told: dict[str, Json] = {"run_number": job.get("repeat"), "config": job.get("capability"), "has_exception": True}
     definition: dict[str, Json] = {**mapping(metadata.get("definition")), **told}
@@ -28,7 +28,7 @@ def partial_export(scenario: Mapping[str, Json], job: Mapping[str, Json], lines:
 
 
 def live_trace(folder: Path) -> Trace | None:
-    """What a run has done so far; None where its log holds nothing yet."""
+    """What an execution has done so far; None where its log holds nothing yet."""
     try:
         scenario, job = (mapping(parse_json((folder / name).read_bytes())) for name in ("scenario.json", "job.json"))
         lines = (folder / "live.jsonl").read_bytes().splitlines()
@@ -42,7 +42,7 @@ def live_trace(folder: Path) -> Trace | None:
 
 
 def last_words(folder: Path) -> str:
-    """The end of what the process of a run wrote to its log."""
+    """The end of what the process of an execution wrote to its log."""
     try:
         lines = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""One run as a process of its own: started in ARE's environment, answered, watched, ended within its limit."""
+"""One execution as a process of its own: started in ARE's environment, answered, watched, ended within its limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tracejury.judging.gaia2.environment import scrubbed
 from tracejury.judging.gaia2.live import last_words
 
 GRACE_S = 20.0
-"""Seconds that a run told to end may take to write its partial trace, before it is killed."""
+"""Seconds that an execution told to end may take to write its partial trace, before it is killed."""
 End = Literal["ended", "time_limit", "stopped", "died"]
 Answer = Callable[[Mapping[str, Json]], dict[str, Json]]
 
@@ -117,7 +117,7 @@ class WorkerProcess:
             self._kill()
 
     def _kill(self) -> None:
-        """End the worker's whole session: nothing of a run outlives it."""
+        """End the worker's whole session: nothing of an execution outlives it."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -1,4 +1,4 @@
-"""The proof that stock ARE's judge engine hides `[[True]]`: one run, judged by ARE's engine and by ours."""
+"""The proof that stock ARE's judge engine hides `[[True]]`: one execution, judged by ARE's engine and by ours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LIMIT_S = 180.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proof:
-    """What one engine makes of a run that is right, with a judge that says so."""
+    """What one engine makes of an execution that is right, with a judge that says so."""
 
     engine: str
     success: bool | None
@@ -29,7 +29,7 @@ class Proof:
 
 
 def prove(environment: AreEnvironment) -> list[Proof]:
-    """The same scripted run under both engines."""
+    """The same scripted execution under both engines."""
     return [_judged(environment, name, is_stock=name == "ARE's") for name in ("ARE's", "ours")]
 
 

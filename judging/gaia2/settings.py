@@ -1,4 +1,4 @@
-"""With what GAIA2 is run: models, limits, seed; and the hash that tells runs of different settings apart."""
+"""With what GAIA2 is run: models, limits, seed; and the hash that tells executions of different settings apart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEMPERATURE = 0.5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunSettings:
-    """What makes a run what it is. Defaults are those of the paper's protocol.
+    """What makes an execution what it is. Defaults are those of the paper's protocol.
 
     `judge_model` None asks no judge. `temperature`, `max_tokens` and `seed` None leave the parameter out. `script`
     is the digest of a scripted model's replies, so that other replies are other settings.
@@ -67,6 +67,6 @@ class RunSettings:
 
 
 def derived_seed(seed: int, scenario_id: str, repeat: int) -> int:
-    """A seed of 31 bits for one run, from the seed of all."""
+    """A seed of 31 bits for one execution, from the seed of all."""
     digest = hashlib.sha256(f"{seed}/{scenario_id}/{repeat}".encode()).digest()
     return int.from_bytes(digest[:4]) >> 1

@@ -1,4 +1,4 @@
-"""What benchmarks themselves say of the runs: the goal success rate of GAIA2 and why a run is unscored."""
+"""What benchmarks themselves say of executions: the goal success rate of GAIA2 and why an execution is unscored."""
 
 from __future__ import annotations
 
@@ -18,50 +18,60 @@ from tracejury.judging.agreement.tables import Table
 
 RATES = Table(
     name="gaia2_gsr",
-    title="GAIA2: goal success rate by agent, models and capability, as the harness counts it and of judged runs only",
+    title="GAIA2: goal success rate by agent, models and capability, as the harness counts and of judged ones only",
     needs=(),
     build=lambda _inputs: pd.DataFrame(),
     interval="Wilson's with the effective number of units by scenario and Student's t",
 )
-RUNS = Table(
-    name="gaia2_runs",
-    title="GAIA2: every run with its status and score, or the reason why it has none",
+EXECUTIONS = Table(
+    name="gaia2_executions",
+    title="GAIA2: every execution with its status and score, or the reason why it has none",
     needs=(),
     build=lambda _inputs: pd.DataFrame(),
 )
 STATUS_COUNTS = Table(
     name="gaia2_statuses",
-    title="GAIA2: how the runs ended, counted by agent, models and capability, with who is at fault",
+    title="GAIA2: how the executions ended, counted by agent, models and capability, with who is at fault",
     needs=(),
     build=lambda _inputs: pd.DataFrame(),
 )
-OUTCOME_TABLES = (RATES, RUNS, STATUS_COUNTS)
+OUTCOME_TABLES = (RATES, EXECUTIONS, STATUS_COUNTS)
 _KEY = ("harness", "agent", "agent_model", "judge_model", "settings")
-_COUNTS = ("runs", "scored", "succeeded", "judged", "judged_succeeded", "repeats", "scenarios", "pass_at_k", "pass_k")
+_COUNTS = (
+    "executions",
+    "scored",
+    "succeeded",
+    "judged",
+    "judged_succeeded",
+    "repeats",
+    "scenarios",
+    "pass_at_k",
+    "pass_k",
+)
 _ESTIMATES = (
     "gsr", "gsr_low", "gsr_high", "judged_rate", "judged_low", "judged_high", "gsr_sd", "gsr_sem", "pass_at_k_rate",
     "pass_k_rate", "partial_gsr", "duration_s", "duration_sd",
 )  # fmt: skip
 _RATE_COLUMNS = (
-    *_KEY, "capability", "runs", "scored", "succeeded", "gsr", "gsr_low", "gsr_high", "judged", "judged_succeeded",
-    "judged_rate", "judged_low", "judged_high", "repeats", "gsr_sd", "gsr_sem", "scenarios", "pass_at_k",
-    "pass_at_k_rate", "pass_k", "pass_k_rate", "partial_gsr", "duration_s", "duration_sd", "reason",
+    *_KEY, "capability", "executions", "scored", "succeeded", "gsr", "gsr_low", "gsr_high", "judged",
+    "judged_succeeded", "judged_rate", "judged_low", "judged_high", "repeats", "gsr_sd", "gsr_sem", "scenarios",
+    "pass_at_k", "pass_at_k_rate", "pass_k", "pass_k_rate", "partial_gsr", "duration_s", "duration_sd", "reason",
 )  # fmt: skip
 _RUN_COLUMNS = (
     "trace_id", *_KEY, "scenario", "repeat", "capability", "phase", "status", "fault", "score", "judge_score",
     "duration_s", "reason",
 )  # fmt: skip
-_NONE = "gsr: no run scored"
+_NONE = "gsr: no execution scored"
 _MEAN = "counts, intervals: the mean over capabilities has none"
 
 
 def outcome_tables(connection: Connection) -> dict[str, pd.DataFrame]:
     """The tables of `OUTCOME_TABLES` by name; none where no trace of the workspace has an outcome.
 
-    Runs of different harnesses, agents, agent's models or judge's models are never counted together. `gsr` is
-    succeeded / scored runs as the harness counts them, `judged_rate` that of runs that a judge decided (empty where
-    there are none). The row `all` is the micro rate over capabilities, `macro` the mean over them. `reason` says why
-    a cell is empty.
+    Executions of different harnesses, agents, agent's models or judge's models are never counted together. `gsr` is
+    succeeded / scored executions as the harness counts them, `judged_rate` that of executions that a judge decided
+    (empty where there are none). The row `all` is the micro rate over capabilities, `macro` the mean over them.
+    `reason` says why a cell is empty.
     """
     runs = runs_of(connection)
     if not runs:
@@ -69,13 +79,13 @@ def outcome_tables(connection: Connection) -> dict[str, pd.DataFrame]:
     groups = grouped(runs)
     return {
         RATES.name: _rates(groups),
-        RUNS.name: _listed(runs),
+        EXECUTIONS.name: _listed(runs),
         STATUS_COUNTS.name: _statuses(groups),
     }
 
 
 def runs_of(connection: Connection, *, trace_id: str | None = None) -> list[Run]:
-    """Every benchmark run of the workspace, in order of ingestion; with `trace_id` that one alone."""
+    """Every benchmark execution of the workspace, in order of ingestion; with `trace_id` that one alone."""
     columns = (schema.trace.c[name] for name in ("trace_id", "outcome", "attributes", "duration_s"))
     query = select(*columns).where(schema.trace.c.outcome.is_not(None)).order_by(schema.trace.c.trace_key)
     rows = connection.execute(query if trace_id is None else query.where(schema.trace.c.trace_id == trace_id))
@@ -93,7 +103,7 @@ def runs_of(connection: Connection, *, trace_id: str | None = None) -> list[Run]
 
 
 def grouped(runs: Iterable[Run]) -> dict[tuple[str, ...], list[Run]]:
-    """The runs that may be counted together: of one harness, agent, agent's model, judge's model and settings."""
+    """The executions that may be counted together: of one harness, agent, agent's model, judge's model and settings."""
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         groups.setdefault(run.key, []).append(run)
@@ -101,7 +111,7 @@ def grouped(runs: Iterable[Run]) -> dict[tuple[str, ...], list[Run]]:
 
 
 def success_bounds(runs: Sequence[Run]) -> tuple[float, float] | None:
-    """Return bounds of the success rate of scored runs, repeats of a scenario being alike; None without any."""
+    """Return bounds of the success rate of scored executions, repeats of a scenario being alike; None without any."""
     by_scenario: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         if run.score is not None:
@@ -136,7 +146,7 @@ def _row(capability: str, runs: Sequence[Run]) -> dict[str, object]:
     judged_low, judged_high = success_bounds([run.judged for run in runs]) or (None, None)
     return {
         "capability": capability,
-        "runs": one.runs,
+        "executions": one.executions,
         "scored": one.scored,
         "succeeded": one.succeeded,
         "gsr": one.rate,
@@ -172,7 +182,7 @@ def _why(one: Rate, judged: Rate) -> str | None:
     """Why estimates of a row are empty."""
     reasons = [] if one.scored else [_NONE]
     if one.scored and not judged.scored:
-        reasons.append("judged_rate: no judge decided any run")
+        reasons.append("judged_rate: no judge decided any execution")
     if one.scored and one.sd is None:
         reasons.append("gsr_sd: fewer than two repeats")
     return "; ".join(reasons) or None

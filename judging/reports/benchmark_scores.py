@@ -1,4 +1,4 @@
-"""Benchmark runs beside the judges' scores of the same runs: means, and where the two disagree; what was expected."""
+"""Benchmark executions beside the judges' scores of their traces: means, and where both disagree; expected events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUN_KEY = ("harness", "agent_model", "judge_model", "capability")
 
 
 def run_frame(runs: Sequence[Run]) -> pd.DataFrame:
-    """A row a run that counts: what it was run with, status, score (of the harness) and verdict (of a judge)."""
+    """A row an execution that counts: what it was run with, status, score (of the harness) and verdict (of a judge)."""
     counted = [one for one in runs if one.counts]
     models = [(one.harness, one.agent_model or "", one.judge_model or "", one.group) for one in counted]
     rows = [
@@ -39,12 +39,12 @@ def mean_scores(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def beside_scores(runs: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
-    """A row a run and a judge model that scored it."""
+    """A row an execution and a judge model that scored it."""
     return runs.merge(means, on="trace_id", how="inner")
 
 
 def score_summary(beside: pd.DataFrame) -> pd.DataFrame:
-    """By runs counted together and judge model: mean score of runs that succeeded and that failed, each with its n."""
+    """By group of executions and judge model: mean score of those that succeeded and that failed, each with its n."""
     decided = beside[beside["verdict"].notna()]
     rows = []
     for key, group in decided.groupby([*RUN_KEY, "scorer"], sort=True):
@@ -58,7 +58,7 @@ def score_summary(beside: pd.DataFrame) -> pd.DataFrame:
 
 
 def disagreements(beside: pd.DataFrame) -> pd.DataFrame:
-    """The runs where the benchmark and a judge disagree: succeeded with a low mean score, or failed with a high one."""
+    """Executions where benchmark and judge disagree: succeeded with a low mean score, or failed with a high one."""
     low = (beside["verdict"] == 1) & (beside["mean_score"] <= LOW)
     high = (beside["verdict"] == 0) & (beside["mean_score"] >= HIGH)
     rows = beside[low | high].copy()

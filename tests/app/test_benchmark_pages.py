@@ -1,4 +1,4 @@
-"""Benchmark runs in the app: the view Benchmark of Agreement, and the live rows of the Runs page."""
+"""Benchmark executions in the app: the view Benchmark of Agreement, and the live rows of the Runs page."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_stop_ends_the_run_that_was_chosen_whichever_wrote_last(empty: Workspace
     first, second = started(empty, "first"), started(empty, "second")
     with held(first), held(second):
         at = open_page("runs")
-        at.selectbox(key="benchmark-run").select("first_run_1_0a1b2c3d").run()
+        at.selectbox(key="benchmark-execution").select("first_run_1_0a1b2c3d").run()
         (first / "state.json").touch()
         at.button(key="stop-one").click().run()
     assert ((first / "stop").exists(), (second / "stop").exists()) == (True, False)
@@ -114,7 +114,7 @@ def test_how_a_run_ended_is_hidden_while_its_trace_is_labelled_blind_and_noted_w
     hold_blind(full, "me", blind)
     at = open_page("runs")
     assert at.dataframe[0].value["scenario"].tolist() == [other]
-    assert "1 run left out" in at.info[0].value
+    assert "1 execution left out" in at.info[0].value
     with read_transaction(full.engine) as connection:
         assert [len(sightings(connection, annotator="me", trace_id=name)) for name in (blind, other)] == [0, 1]
 

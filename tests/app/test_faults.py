@@ -59,7 +59,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "gaia2 setup": ["--check"],
     "gaia2 run": ["samples", "--dry-run", "--oracle", "--no-judge"],
     "gaia2 fetch": [],
-    "gaia2 runs": [],
+    "gaia2 executions": [],
     "gaia2 stop": ["--all"],
     "gaia2 proof": ["--are-python", "{out}/none"],
     "map suggest": [str(TRACE)],

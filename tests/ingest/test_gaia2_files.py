@@ -419,10 +419,10 @@ def test_statistics_that_count_other_runs_are_named_and_alone_are_no_trace(tmp_p
     trace, found = read_traces(home)
     assert isinstance(trace, Trace)
     assert isinstance(found, Rejected)
-    assert "tell of 5 runs, output.jsonl of 1" in found.reason
+    assert "tell of 5 executions, output.jsonl of 1" in found.reason
     (alone,) = read(statistics, "benchmark_stats.json")
     assert isinstance(alone, Rejected)
-    assert "statistics of 5 benchmark runs" in alone.reason
+    assert "statistics of 5 benchmark executions" in alone.reason
 
 
 @pytest.mark.shared

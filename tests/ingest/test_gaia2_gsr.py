@@ -24,7 +24,7 @@ def run(scenario: str, score: float | None, *, capability: str = "search", **mor
 
 def test_only_scored_runs_count_and_the_others_are_named() -> None:
     found = gsr([run("a", 1.0), run("b", 0.0), run("c", None)])
-    assert (found.micro.runs, found.micro.scored, found.micro.rate) == (3, 2, 0.5)
+    assert (found.micro.executions, found.micro.scored, found.micro.rate) == (3, 2, 0.5)
     assert [(one.trace_id, one.reason) for one in found.unscored] == [("c", NO_JUDGE)]
 
 
@@ -75,7 +75,7 @@ def test_runs_without_a_trace_count_through_output_jsonl(tmp_path: Path) -> None
     ]
     (tmp_path / "output.jsonl").write_text("\n".join(lines), encoding="utf-8")
     found = gsr(run_of_trace(one) for one in read_traces(tmp_path) if isinstance(one, Trace))
-    assert (found.micro.runs, found.micro.scored, found.micro.rate) == (3, 2, 0.5)
+    assert (found.micro.executions, found.micro.scored, found.micro.rate) == (3, 2, 0.5)
     assert list(found.by_capability) == ["time"]
 
 
@@ -85,7 +85,7 @@ def test_real_runs_are_counted_as_their_rows_say(shared: Path) -> None:
     traces = [one for name in names for one in read_traces(shared / f"gaia2/gaia2_{name}") if isinstance(one, Trace)]
     found = gsr(map(run_of_trace, traces))
     # hf_row.json: scores 1, 0, 0, none, 0 (the judge raised)
-    assert (found.micro.runs, found.micro.scored, found.micro.rate) == (5, 4, 0.25)
+    assert (found.micro.executions, found.micro.scored, found.micro.rate) == (5, 4, 0.25)
     assert [one.reason for one in found.unscored] == [NO_JUDGE]
     assert [one.reason for one in found.unjudged] == [JUDGE_RAISED]
 
@@ -96,7 +96,7 @@ def test_a_real_benchmark_gives_the_rates_of_its_own_statistics(shared: Path) ->
     told = json.loads((home / "benchmark_stats.json").read_bytes())["statistics"]["global"]
     traces = [one for one in read_traces(home) if isinstance(one, Trace)]
     found = gsr(map(run_of_trace, traces))
-    assert (found.micro.runs, found.micro.scored, found.micro.succeeded) == (
+    assert (found.micro.executions, found.micro.scored, found.micro.succeeded) == (
         told["total_runs"],
         told["validated_runs"],
         told["success_runs"],

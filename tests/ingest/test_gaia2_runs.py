@@ -329,7 +329,7 @@ def test_statistics_above_the_runs_are_compared_with_them(shared: Path, tmp_path
     shutil.copytree(shared / "cases/gaia2_runs/two_runs_benchmark", tmp_path / "bench")
     shutil.rmtree(tmp_path / "bench/mini")
     (refused,) = (one for one in read_traces(tmp_path / "bench") if isinstance(one, Rejected))
-    assert refused.reason == "the statistics tell of 9 runs, execution/standard/output.jsonl of 6"
+    assert refused.reason == "the statistics tell of 9 executions, execution/standard/output.jsonl of 6"
 
 
 @pytest.mark.shared
@@ -354,10 +354,10 @@ def test_shared_runs_count_as_their_harness_counts_them(
 @pytest.mark.shared
 def test_maseval_runs_without_a_trace_are_runs_with_a_status(shared: Path, tmp_path: Path) -> None:
     made = tables(tmp_path, shared / "cases/gaia2_runs/maseval_no_trace")
-    found = {(run.status, run.fault) for run in made["gaia2_runs"].itertuples()}
+    found = {(run.status, run.fault) for run in made["gaia2_executions"].itertuples()}
     assert {status for status, _ in found} == {"success", "agent_raised", "timeout", "setup_failed"}
     assert ("timeout", "time limit") in found
-    assert not made["gaia2_runs"]["reason"].dropna().str.contains(r"\.py|report holds no", regex=True).any()
+    assert not made["gaia2_executions"]["reason"].dropna().str.contains(r"\.py|report holds no", regex=True).any()
 
 
 @pytest.mark.shared
@@ -374,4 +374,4 @@ def test_groups_of_all_shared_runs_keep_models_and_harnesses_apart(shared: Path,
         ("MASEval", "scripted/one"),
         ("MASEval", "scripted/two"),
     ]
-    assert rates["runs"].sum() == 8  # four runs, each in its capability and in all; the oracle run in none
+    assert rates["executions"].sum() == 8  # four runs, each in its capability and in all; the oracle run in none

@@ -110,7 +110,7 @@ def test_a_set_up_that_failed_is_a_run_of_its_root_alone() -> None:
     assert trace.outcome is not None
     assert (trace.outcome.score, trace.outcome.row_status) == (None, "setup_failed")
     assert (trace.outcome.exception_type, trace.outcome.exception_message) == ("ValueError", "no scenario")
-    assert trace.warnings == ("no_trace: the run left no trace; its status and score count",)
+    assert trace.warnings == ("no_trace: the execution left no trace; its status and score count",)
 
 
 def test_json_lines_of_reports_are_read_line_by_line() -> None:

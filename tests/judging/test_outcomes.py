@@ -22,10 +22,10 @@ def test_every_run_is_scored_or_has_a_reason(tmp_path: Path) -> None:
     traces = [trace for trace in read_traces(SAMPLES) if isinstance(trace, Trace)]
     with read_transaction(workspace(tmp_path, *traces).engine) as connection:
         made = outcome_tables(connection)
-    runs, rates = made["gaia2_runs"], made["gaia2_gsr"]
+    runs, rates = made["gaia2_executions"], made["gaia2_gsr"]
     of_all = rates[rates["capability"] == "all"]
     assert (runs["score"].notna() | runs["reason"].notna()).all()
-    assert of_all["runs"].sum() == len(runs)
+    assert of_all["executions"].sum() == len(runs)
     assert of_all["scored"].sum() == runs["score"].notna().sum()
 
 
@@ -37,4 +37,4 @@ def test_an_unscored_run_is_counted_and_in_no_rate(tmp_path: Path) -> None:
 
     with read_transaction(workspace(tmp_path, run(1, 1.0), run(2, 0.0), run(3, None)).engine) as connection:
         rates = outcome_tables(connection)["gaia2_gsr"].set_index("capability")
-    assert rates.loc["all", ["runs", "scored", "succeeded", "gsr"]].tolist() == [3, 2, 1, 0.5]
+    assert rates.loc["all", ["executions", "scored", "succeeded", "gsr"]].tolist() == [3, 2, 1, 0.5]

@@ -129,8 +129,8 @@ def ceiling_card(filters: Filters, inputs: Inputs) -> None:
         name: estimate_column(shown[name], title, definition(name)) for name, title in CEILING_METRICS.items()
     }
     whose = shown[["dimension", "split"]].to_numpy().tolist()
-    people = table.set_index(["dimension", "split"])["raters"]
-    shown.insert(2, "raters", [int(people.loc[tuple(key)]) for key in whose])
+    raters = table.set_index(["dimension", "split"])["raters"]
+    shown.insert(2, "raters", [int(raters.loc[tuple(key)]) for key in whose])
     shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
     event = st.dataframe(
         greyed(shown, few), hide_index=True, height="auto", key="ceiling", on_select="rerun",

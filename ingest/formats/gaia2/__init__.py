@@ -1,4 +1,4 @@
-"""GAIA2 runs of Meta's ARE: gui, hf and lite files, those of one run together, rows, and what benchmarks write."""
+"""GAIA2 executions by Meta's ARE: gui, hf and lite files, those of one together, rows, outputs of benchmarks."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _run(value: Json, source: Source) -> Run:
     if not looks_like_export(value):
         raise IngestError(
             "no trace of GAIA2: it lacks metadata and completed_events",
-            remedy="export the run with ARE (trace_dump_format hf, lite or both)",
+            remedy="export the execution with ARE (trace_dump_format hf, lite or both)",
         )
     export = read_export(value)
     trace_id = _trace_id(source, export.definition.get("scenario_id"))
@@ -107,6 +107,6 @@ def _run(value: Json, source: Source) -> Run:
 
 
 def _trace_id(source: Source, scenario: Json) -> str:
-    """The file's base name, which the hf, lite and gui files of a run share; without a file the scenario."""
+    """The file's base name, which the hf, lite and gui files of an execution share; without a file the scenario."""
     stem = PurePath(source.file).stem
     return (word(scenario) or "run") if stem in {"", "-"} else stem

@@ -1,4 +1,4 @@
-"""What are-benchmark writes beside its traces: a line a run (`output.jsonl`) and statistics of them all."""
+"""What are-benchmark writes beside its traces: a line an execution (`output.jsonl`) and statistics of them all."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 OUTPUT = "output.jsonl"
 STATISTICS = "benchmark_stats.json"
 AROUND = "around.json"
-"""The member of a kept source that holds what the other runs of the benchmark say of a run without a trace."""
+"""The member of a kept source that tells, from the benchmark's other executions, of one without a trace."""
 AROUND_KEY = "gaia2_around"
 _CONFIG_HASH = re.compile(r"_([0-9a-f]{8})\.json$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutputRow:
-    """One line of output.jsonl. `trace_file` is the base name of the run's trace, None when it left none."""
+    """One line of output.jsonl. `trace_file` is the base name of the execution's trace, None when it left none."""
 
     place: str
     line: bytes
@@ -36,10 +36,10 @@ class OutputRow:
     def name(self) -> str:
         number = whole(self.fields.get("run_number"))
         scenario = text(self.fields.get("scenario_id") or self.fields.get("task_id")) or "run"
-        return scenario if number is None else f"{scenario} (run {number})"
+        return scenario if number is None else f"{scenario} (execution {number})"
 
     def run_id(self, config_hash: str | None) -> str:
-        """The trace id of the run: that of its trace file, else the name that ARE would have given the file."""
+        """The trace id of the execution: that of its trace file, else the name that ARE would have given the file."""
         if named := word(self.fields.get("run_id")):
             return named
         if self.trace_file is not None:
@@ -75,14 +75,14 @@ def output_rows(data: bytes) -> tuple[OutputRow, ...]:
 
 
 def row_of(data: bytes, file: str) -> OutputRow | None:
-    """The line that tells of the run whose trace file is `file`."""
+    """The line that tells of the execution whose trace file is `file`."""
     return next((row for row in output_rows(data) if row.trace_file == base_name(file)), None)
 
 
 def read_output(source: Source, beside: Sequence[str], around: Mapping[str, Json]) -> Iterator[Trace | Rejected]:
-    """Every run whose trace is not among the files `beside`, as a trace of its root alone: no run is passed over.
+    """Every execution whose trace is not among the files `beside`, as a trace of its root alone: none is passed over.
 
-    `around` is what the other runs of the benchmark say that these share.
+    `around` is what the other executions of the benchmark say that these share.
     """
     there = {base_name(name) for name in beside}
     for document in parse_documents(source.data):
@@ -116,27 +116,27 @@ def _run_without_trace(row: OutputRow, source: Source, around: Mapping[str, Json
 
 
 def around_bytes(around: Mapping[str, Json]) -> bytes:
-    """What a kept source says of the benchmark around a run, with the key by which it is recognised."""
+    """What a kept source says of the benchmark around an execution, with the key by which it is recognised."""
     return json_text({**around, AROUND_KEY: 1}).encode()
 
 
 def read_statistics(source: Source, outputs: Sequence[Source]) -> Iterator[Rejected]:
-    """Statistics hold no trace; with the `output.jsonl` of the runs they only say how many there should be."""
+    """Statistics hold no trace; with the `output.jsonl` of the executions they only say how many there should be."""
     total = whole(mapping(mapping(mapping(parse_json(source.data)).get("statistics")).get("global")).get("total_runs"))
     runs = sum(len(output_rows(output.data)) for output in outputs)
     if not outputs:
         yield Rejected(
             file=source.file,
             place="",
-            reason=f"statistics of {total} benchmark runs, not a trace",
+            reason=f"statistics of {total} benchmark executions, not a trace",
             remedy="give the folder that holds the traces and output.jsonl",
         )
     elif total is not None and total != runs:
         yield Rejected(
             file=source.file,
             place="statistics.global.total_runs",
-            reason=f"the statistics tell of {total} runs, {' and '.join(_names(source, outputs))} of {runs}",
-            remedy="look for the missing runs, or benchmark into an empty folder",
+            reason=f"the statistics tell of {total} executions, {' and '.join(_names(source, outputs))} of {runs}",
+            remedy="look for the missing executions, or benchmark into an empty folder",
         )
 
 
@@ -147,7 +147,7 @@ def _names(statistics: Source, outputs: Sequence[Source]) -> list[str]:
 
 
 def statistics_setting(data: bytes) -> dict[str, Json]:
-    """The agent's model, which the statistics name for all runs of the benchmark."""
+    """The agent's model, which the statistics name for all executions of the benchmark."""
     model = word(mapping(mapping(parse_json(data)).get("metadata")).get("model"))
     return {} if model is None else {"agent_model": model}
 

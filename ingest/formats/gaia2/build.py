@@ -1,4 +1,4 @@
-"""The files of one run as a trace: rows, expected events, outcome, and all that belongs to no row."""
+"""The files of one execution as a trace: rows, expected events, outcome, and all that belongs to no row."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ FORMAT = "gaia2"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """What is at hand of one run. Rows come from the gui file, else from lite and hf together, else from either.
+    """What is at hand of one execution. Rows come from the gui file, else from lite and hf together, else from either.
 
     `evidence` is what a leaderboard row or output.jsonl says of the outcome, `attributes` the rest of them,
-    `around` what the other runs of the benchmark say that this one shares.
+    `around` what the other executions of the benchmark say that this one shares.
     """
 
     trace_id: str
@@ -50,7 +50,7 @@ class Run:
 
 
 def run_trace(run: Run, source: Source) -> Trace:
-    """The trace of a run: its root alone where the run left nothing else. Raises `IngestError` when none ever ran."""
+    """The trace of an execution: its root alone where no more was left. Raises `IngestError` when none ever ran."""
     export = _export(run)
     rows = _rows(run, export)
     row = mapping(run.attributes.get("row"))
@@ -69,12 +69,12 @@ def run_trace(run: Run, source: Source) -> Trace:
         outcome=result,
         warnings=[*outcome_warnings(result), *_no_trace(run, export)],
     )
-    # Not left to `assemble`, which looks for an answer elsewhere: a run that never wrote to its user has none.
+    # Not left to `assemble`, which looks for an answer elsewhere: an execution that never wrote to its user has none.
     return replace(trace, goal=rows.goal, final_answer=rows.final_answer)
 
 
 def _export(run: Run) -> Export:
-    """The file that the run's rows come from; an empty one where a row or output.jsonl alone tells of the run."""
+    """The file that the execution's rows come from; an empty one where a row or output.jsonl alone tells of it."""
     if run.export is not None:
         refuse_unrun(run.export)
         return run.export
@@ -82,16 +82,16 @@ def _export(run: Run) -> Export:
         refuse_empty(run.lite)
         return run.lite.as_export()
     if not run.evidence:
-        raise ValueError("a run needs a file")
+        raise ValueError("an execution needs a file")
     return empty_export(word(mapping(run.attributes.get("row")).get("scenario_id")))
 
 
 def _no_trace(run: Run, export: Export) -> list[str]:
     """Why the trace has no more than its root."""
     if run.form == "":
-        return ["no_trace: the run left no trace; its status and score count"]
+        return ["no_trace: the execution left no trace; its status and score count"]
     if export.never_began and run.lite is None:
-        return ["no_trace: the run raised before its first event; its status and score count"]
+        return ["no_trace: the execution raised before its first event; its status and score count"]
     return []
 
 

@@ -1,4 +1,4 @@
-"""Which files belong to one run, and their reading together."""
+"""Which files belong to one execution, and their reading together."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _ORDER = ("hf", "gui", "lite", OUTPUT, ROW_FILE, AROUND)
 
 
 def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """The files of each run: of one base name in `hf/`, `lite/` and `gui/`, with the benchmark's `output.jsonl`.
+    """The files of each execution: of one base name in `hf/`, `lite/` and `gui/`, with the benchmark's `output.jsonl`.
 
-    The last bundle of a benchmark are its `output.jsonl` and statistics alone: they name runs without a trace.
+    The last bundle of a benchmark are its `output.jsonl` and statistics alone: they name executions without a trace.
     """
     runs: dict[tuple[str, str], list[str]] = {}
     outputs = {_folder(name): name for name in names if base_name(name) == OUTPUT}
@@ -67,7 +67,7 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
 def _benchmark(
     folder: str, output: str, runs: Mapping[tuple[str, str], Sequence[str]], names: Sequence[str]
 ) -> tuple[str, ...]:
-    """An `output.jsonl` with the statistics beside or above it, and one run that says what they all share."""
+    """An `output.jsonl` with the statistics beside or above it, and one execution that says what they all share."""
     statistics = [name for name in names if base_name(name) == STATISTICS and _is_above(_folder(name), folder)]
     own = [name for name in names if base_name(name) == AROUND and _folder(name) == folder]
     nearest = max(statistics, key=len, default=None)
@@ -88,7 +88,7 @@ def _is_above(folder: str, other: str) -> bool:
 
 
 def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
-    """One run from all its files. A file that cannot be read is named, and the run is read from the others."""
+    """One execution from all its files. A file that cannot be read is named, and the others are read."""
     if all(base_name(source.file) in FILES for source in sources):
         yield from read_cli(sources, _folder_source(sources), folder_name(sources[0].file))
         return
@@ -109,11 +109,11 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
         yield from _read_run(runs, values, output)
         return
     for source, _ in values:
-        yield rejected(source.file, IngestError("no file of a GAIA2 run", remedy="leave it out"))
+        yield rejected(source.file, IngestError("no file of a GAIA2 execution", remedy="leave it out"))
 
 
 def _read_benchmark(sources: Sequence[Source], beside: Sequence[str]) -> Iterator[Trace | Rejected]:
-    """The runs of an `output.jsonl` that left no trace, or statistics against every output below their folder."""
+    """The executions of an `output.jsonl` that left no trace, or statistics against every output below their folder."""
     outputs = [source for source in sources if base_name(source.file) == OUTPUT]
     statistics = [source for source in sources if base_name(source.file) == STATISTICS]
     if base_name(sources[0].file) == STATISTICS:
@@ -127,12 +127,12 @@ def _read_benchmark(sources: Sequence[Source], beside: Sequence[str]) -> Iterato
         try:
             around = {**around, **_around(source)}
         except IngestError:
-            continue  # the run or the statistics are named where they are read themselves
+            continue  # the execution or the statistics are named where they are read themselves
     yield from read_output(outputs[0], beside, around)
 
 
 def _around(source: Source) -> dict[str, Json]:
-    """What one file says that all runs of its benchmark share."""
+    """What one file says that all executions of its benchmark share."""
     value = parse_json(source.data)
     if base_name(source.file) == AROUND:
         return mapping(value)
@@ -143,9 +143,9 @@ def _around(source: Source) -> dict[str, Json]:
 
 
 def complete(stored: Source, new: Source) -> Trace | None:
-    """The run that the files of both sources tell of together; None where `new` adds nothing to `stored`.
+    """The execution that the files of both sources tell of together; None where `new` adds nothing to `stored`.
 
-    Raises `IngestError` where they hold different files of one form: then they are two runs of one name.
+    Raises `IngestError` where they hold different files of one form: then they are two executions of one name.
     """
     known, more = _parts(stored), _parts(new)
     differing = [form for form in known.keys() & more.keys() - {AROUND} if known[form][1] != more[form][1]]
@@ -163,7 +163,9 @@ def complete(stored: Source, new: Source) -> Trace | None:
     items = list(read_bundle(unpacked(source)))
     traces = [one for one in items if not isinstance(one, Rejected)]
     if len(traces) != 1 or len(items) != 1:
-        raise IngestError("the files do not read together as one run", remedy="ingest them into another workspace")
+        raise IngestError(
+            "the files do not read together as one execution", remedy="ingest them into another workspace"
+        )
     return replace(traces[0], source=source)
 
 
@@ -188,7 +190,7 @@ def _form_of(value: Json) -> str:
     if looks_like_lite(value):
         return "lite"
     if not looks_like_export(value):
-        raise IngestError("one of the two is no file of a run", remedy="ingest them into another workspace")
+        raise IngestError("one of the two is no file of an execution", remedy="ingest them into another workspace")
     return "gui" if read_export(value).is_gui else "hf"
 
 
@@ -249,7 +251,7 @@ def _read_run(
 
 
 def _row_of_run(row: dict[str, Json], exports: dict[str, Export]) -> dict[str, Json] | None:
-    """The row, when its data tell of the very events of this run."""
+    """The row, when its data tell of the very events of this execution."""
     try:
         data = row.get("data")
         export = read_export(parse_json(data.encode("utf-8", "surrogatepass")) if isinstance(data, str) else data)
@@ -276,7 +278,7 @@ def _folder_source(sources: Sequence[Source]) -> Source:
 
 
 def _lone_row(folder: str, runs: dict[tuple[str, str], list[str]], names: Sequence[str]) -> list[str]:
-    """The leaderboard row beside the folders of a single run."""
+    """The leaderboard row beside the folders of a single execution."""
     if sum(where == folder for where, _ in runs) != 1:
         return []
     return [name for name in names if base_name(name) == ROW_FILE and _folder(name) == folder]

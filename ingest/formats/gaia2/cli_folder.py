@@ -69,7 +69,7 @@ def is_cli(value: Json) -> bool:
 
 
 def read_cli(sources: Sequence[Source], source: Source, trace_id: str) -> Iterator[Trace | Rejected]:
-    """The run that the files of a folder tell of; a line that cannot be read is rejected by number."""
+    """The execution that the files of a folder tell of; a line that cannot be read is rejected by number."""
     folder = Folder()
     for part in sources:
         for document in parse_documents(part.data):
@@ -133,7 +133,7 @@ def _trace(folder: Folder, source: Source, trace_id: str) -> Trace:
 
 
 def _replay(folder: Folder, rows: Rows) -> list[str]:
-    """Events and model calls, by time where both have the same clock; else the calls first, below the run."""
+    """Events and model calls, by time where both have the same clock; else the calls first, below the execution."""
     events = [_event(raw) for raw in folder.events]
     calls = [_call(raw, number_, rows) for number_, raw in enumerate(folder.calls, start=1)]
     together = _same_clock(events, calls)
@@ -307,7 +307,7 @@ def _outcome(result: Mapping[str, Json]) -> Outcome:
     error = text(result.get("error"))
     score = float(success) if isinstance(success, bool) else None
     timed_out = result.get("timed_out") is True
-    reason = "the run timed out" if timed_out else (error or "result.json says neither success nor failure")
+    reason = "the execution timed out" if timed_out else (error or "result.json says neither success nor failure")
     return Outcome(
         decision=None,
         score=score,

@@ -1,4 +1,4 @@
-"""An hf file: no log of the agent, only app events; rows are the run, its turns, tool calls and events."""
+"""An hf file: no log of the agent, only app events; rows are the execution, its turns, tool calls and events."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Export:
 
     @property
     def main_agent(self) -> str | None:
-        """The kind of the main agent ("default"); None in oracle runs, where no agent ran."""
+        """The kind of the main agent ("default"); None in oracle executions, where no agent ran."""
         return word(self.simulation.get("agent_id"))
 
     @property
@@ -185,7 +185,7 @@ def read_export(value: Json) -> Export:
 
 
 def empty_export(scenario: str | None) -> Export:
-    """The export of a run that left none."""
+    """The export of an execution that left none."""
     return Export(
         definition={} if scenario is None else {"scenario_id": scenario},
         simulation={},
@@ -199,7 +199,7 @@ def empty_export(scenario: str | None) -> Export:
 
 
 def refuse_unrun(export: Export) -> None:
-    """A scenario that never ran is no trace; a run that raised before its first event is one. Raises `IngestError`."""
+    """A scenario that never ran is no trace; one that raised before its first event is. Raises `IngestError`."""
     if export.never_began and export.definition.get("has_exception") is not True:
         raise IngestError(
             f"scenario {word(export.definition.get('scenario_id'))!r} never ran: a plan, and no completed event",
@@ -213,7 +213,7 @@ def _object(value: Json, place: str) -> dict[str, Json]:
         raise IngestError(
             f"{place} should be an object and is {_kind(value)}",
             place="" if place == "the file" else place,
-            remedy="export the run again with ARE (trace_dump_format hf or both)",
+            remedy="export the execution again with ARE (trace_dump_format hf or both)",
         )
     return value
 
@@ -224,7 +224,7 @@ def _list(top: Mapping[str, Json], key: str) -> list[Json]:
         return []
     if not isinstance(value, list):
         raise IngestError(
-            f"{key} should be a list and is {_kind(value)}", place=key, remedy="export the run again with ARE"
+            f"{key} should be a list and is {_kind(value)}", place=key, remedy="export the execution again with ARE"
         )
     return value
 

@@ -1,4 +1,4 @@
-"""A lite file, alone or with the hf file of its run: conversations replayed, app events put where they happened."""
+"""A lite file, alone or with the hf file of its execution: conversations replayed, app events where they happened."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class HistoryLog(WorldLog):
     # Sub-agents
 
     def _sub_agent(self, arguments: dict[str, Json], answered: ParsedMessage | None) -> None:
-        """The run of the sub-agent that got this call's task, between the call and its answer."""
+        """The execution of the sub-agent that got this call's task, between the call and its answer."""
         self._answered_at = None if answered is None else answered.second
         task = word(arguments.get("task"))
         for run in self._runs:

@@ -97,7 +97,9 @@ def read_lite(value: Json) -> Lite:
     raw = mapping(value)
     histories = raw.get(HISTORIES)
     if not isinstance(histories, dict):
-        raise IngestError(f"{HISTORIES} should be an object", place=HISTORIES, remedy="export the run again with ARE")
+        raise IngestError(
+            f"{HISTORIES} should be an object", place=HISTORIES, remedy="export the execution again with ARE"
+        )
     return Lite(
         raw=raw,
         histories={agent: _history(items, f"{HISTORIES}.{agent}") for agent, items in histories.items()},
@@ -106,12 +108,12 @@ def read_lite(value: Json) -> Lite:
 
 
 def refuse_empty(lite: Lite) -> None:
-    """A lite file without conversation (an oracle run) is no trace. Raises `IngestError` for it."""
+    """A lite file without conversation (an oracle execution) is no trace. Raises `IngestError` for it."""
     if not any(lite.histories.values()):
         raise IngestError(
-            "the lite file holds no conversation (an oracle run, or no agent ran)",
+            "the lite file holds no conversation (an oracle execution, or no agent ran)",
             place=HISTORIES,
-            remedy="give the hf or gui file of the same run",
+            remedy="give the hf or gui file of the same execution",
         )
 
 
@@ -159,7 +161,9 @@ def _as_are_parses(blob: str) -> Json:
 
 def _history(items: Json, place: str) -> tuple[ParsedMessage, ...]:
     if not isinstance(items, list):
-        raise IngestError(f"{place} should be a list of messages", place=place, remedy="export the run again with ARE")
+        raise IngestError(
+            f"{place} should be a list of messages", place=place, remedy="export the execution again with ARE"
+        )
     return tuple(_said(item) for item in items)
 
 

@@ -17,7 +17,7 @@ def expected_events(export: Export) -> tuple[ExpectedEvent, ...]:
 
     ARE renames an agent event to the oracle event it matched, in every judged turn but the last; so an oracle id
     among the agent's completed events means matched, and its absence means nothing (None, never False). In an
-    oracle run no agent was judged, and all are None.
+    oracle execution no agent was judged, and all are None.
     """
     turns = turn_of_events(export.planned)
     matched = matched_ids(export)

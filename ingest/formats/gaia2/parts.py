@@ -1,4 +1,4 @@
-"""The files of one run as one kept source: several packed as they are into a tar archive, and taken out again."""
+"""The files of one execution as one kept source: several packed as they are into a tar archive, and taken out again."""
 
 from __future__ import annotations
 

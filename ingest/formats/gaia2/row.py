@@ -49,7 +49,7 @@ def _json_of(data: Json) -> Json:
 
 
 def row_id(row: Mapping[str, Json], model: str | None = None) -> str:
-    """A row's trace id: scenario, config, phase, model and run number, as far as it names them."""
+    """A row's trace id: scenario, config, phase, model and execution number, as far as it names them."""
     run_number = whole(row.get("run_number"))
     parts = [row.get("scenario_id"), row.get("config"), row.get("phase_name"), _model_part(row, model)]
     named = [part for part in parts if isinstance(part, str) and part and part != "standard"]
@@ -62,7 +62,7 @@ def _model_part(row: Mapping[str, Json], model: str | None) -> str | None:
 
 
 def row_evidence(row: Mapping[str, Json], source: str) -> Evidence:
-    """What a row or an `output.jsonl` line says of a run's outcome; keys that are None are left out there."""
+    """What a row or an `output.jsonl` line says of an execution's outcome; keys that are None are left out there."""
     raised = row.get("has_exception")
     return Evidence(
         source=source,

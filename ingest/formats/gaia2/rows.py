@@ -1,4 +1,4 @@
-"""The rows every form of a GAIA2 run shares: the run, its turns, the events of user, environment and agent."""
+"""Rows that every form of a GAIA2 execution has: the execution, its turns, events of user, environment and agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLAIN_TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "NoneTy
 
 
 class Rows:
-    """Collects the rows of one run in append order, and opens and ends its turns.
+    """Collects the rows of one execution in append order, and opens and ends its turns.
 
     A turn begins with the first event or log after the last one ended, and ends with a message to the user
     that succeeded. Events of the environment wait until something else opens the turn they belong to.
@@ -71,7 +71,7 @@ class Rows:
         self._open = False
 
     def add(self, draft: SpanDraft, *, parent: SpanDraft) -> SpanDraft:
-        """Put a row below `parent`; its turn and the run span its simulated time."""
+        """Put a row below `parent`; its turn and the execution span its simulated time."""
         draft.parent_span_id = parent.span_id
         if draft.turn is None:
             draft.turn = parent.turn
@@ -96,7 +96,7 @@ class Rows:
             known.append(rest)
 
     def add_late(self, draft: SpanDraft) -> None:
-        """Put a row that no log told of into the turn of its time; where there is none, below the run."""
+        """Put a row that no log told of into the turn of its time; where there is none, below the execution."""
         time = draft.start_time
         turns = [turn for turn in self.turns if _spans(turn, time)]
         self.add(draft, parent=turns[-1] if turns else self.root)
@@ -108,7 +108,7 @@ class Rows:
                 return
 
     def stretch(self, *times: int | None, clock: Clock, turn: int | None) -> None:
-        """Let the run (and the turn) last from the first to the last simulated time seen in it."""
+        """Let the execution (and the turn) last from the first to the last simulated time seen in it."""
         if clock != "sim":
             return
         for span in (self.root,) if turn is None else (self.root, self.turns[turn]):
@@ -117,7 +117,7 @@ class Rows:
                 span.start_time, span.end_time = min(known), max(known)
 
     def finish(self, start: int | None) -> None:
-        """Place the events after the last turn (a turn of their own when there is none); the run begins at `start`."""
+        """Place the events after the last turn (in their own turn if there is none); execution begins at `start`."""
         if self._waiting and not self.turns:
             self.open_turn()
         waiting, self._waiting = self._waiting, []

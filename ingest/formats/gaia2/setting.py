@@ -1,4 +1,4 @@
-"""What was run, as the files of a run say it: scenario, repeat, capability, phase, agent, models, oracle or not."""
+"""What was executed, as the files say it: scenario, repeat, capability, phase, agent, models, oracle or not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REPEAT = re.compile(r"_run_(\d{1,9})(?:_[0-9a-f]{8})?$")
 class Setting:
     """What was run; None where no file says it. `capability` is the config that was run, such as `mini`.
 
-    `settings` is the hash of all settings of a run made here, `attempt` counts its starts from 1.
+    `settings` is the hash of all settings of an execution made here, `attempt` counts its starts from 1.
     """
 
     harness: str
@@ -53,7 +53,7 @@ class Place:
 
 
 def place_of(file: str) -> Place:
-    """The config and the phase in the two folders above a run's file (the folders hf, lite and gui not counted).
+    """The config and the phase in the two folders above an execution's file (the folders hf, lite and gui not counted).
 
     A folder named otherwise is a config only directly below that of a phase, where a benchmark puts nothing else.
     """
@@ -69,7 +69,7 @@ def place_of(file: str) -> Place:
 def are_setting(
     export: Export, row: Mapping[str, Json], around: Mapping[str, Json], *, trace_id: str, file: str
 ) -> Setting:
-    """The setting of a run of ARE: its row before its own file, that before its folders and the runs `around` it."""
+    """The setting of an ARE execution: its row before its own file, that before its folders and those `around` it."""
     place, config = place_of(file), mapping(inner_json(text(row.get("run_config")) or ""))
     named = _REPEAT.search(trace_id)
     repeats = (whole(row.get("run_number")), whole(export.definition.get("run_number")))
@@ -90,7 +90,7 @@ def are_setting(
 
 
 def common_setting(export: Export) -> dict[str, Json]:
-    """What the runs of one benchmark share, so that a run without a trace has it of the others."""
+    """What the executions of one benchmark share, so that an execution without a trace has it of the others."""
     return without_empty(
         {
             "agent": export.main_agent,

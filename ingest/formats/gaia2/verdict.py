@@ -1,4 +1,4 @@
-"""What ARE said of a run: success, failure, or no score and why; nothing is guessed that a file cannot tell."""
+"""What ARE said of an execution: success, failure, or no score and why; nothing is guessed that a file cannot tell."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tracejury.ingest.trace import Outcome, Status
 
 NO_JUDGE = "no judge was configured"
 JUDGE_RAISED = "the judge raised an exception, so there is no verdict (ARE itself scores 0)"
-RUN_RAISED = "the run raised an exception; ARE scores 0"
-RUN_RAISED_UNSCORED = "the run raised an exception and ARE gives no score"
+RUN_RAISED = "the execution raised an exception; ARE scores 0"
+RUN_RAISED_UNSCORED = "the execution raised an exception and ARE gives no score"
 NO_DECISION = "the file holds no validation decision"
-TIME_LIMIT = "the run was ended at its time limit, so there is no verdict (ARE itself scores 0)"
-ORACLE_RUN = "an oracle run: no agent took part, so it counts in no rate"
+TIME_LIMIT = "the execution was ended at its time limit, so there is no verdict (ARE itself scores 0)"
+ORACLE_RUN = "an oracle execution: no agent took part, so it counts in no rate"
 REFUSED_OR_UNJUDGED = "Invalid without exception: either the judge said no or no judge was configured"
-JUDGE_OR_RUN_RAISED = "Invalid with an exception: either the judge raised (no verdict) or the run did (score 0)"
-UNJUDGED_OR_RUN_RAISED = "Invalid without rationale: either no judge was configured or the run raised"
+JUDGE_OR_RUN_RAISED = "Invalid with an exception: either the judge raised (no verdict) or the execution did (score 0)"
+UNJUDGED_OR_RUN_RAISED = "Invalid without rationale: either no judge was configured or the execution raised"
 _SETTLE = "; the lite file, the leaderboard row or output.jsonl settles it"
 _TIMEOUT_ERROR = "ScenarioTimeoutError"
 _DOUBTS = {REFUSED_OR_UNJUDGED, JUDGE_OR_RUN_RAISED, UNJUDGED_OR_RUN_RAISED}
@@ -23,7 +23,7 @@ _DOUBTS = {REFUSED_OR_UNJUDGED, JUDGE_OR_RUN_RAISED, UNJUDGED_OR_RUN_RAISED}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """What one source (hf, gui, lite, row, output.jsonl) says of a run; None where it does not say."""
+    """What one source (hf, gui, lite, row, output.jsonl) says of an execution; None where it does not say."""
 
     source: str
     decision: str | None = None
@@ -39,7 +39,7 @@ class Evidence:
     def joined(self, other: Evidence) -> Evidence:
         """Both together; what this one says goes before, except that a raised exception is never unsaid.
 
-        A gui file may say `has_exception: false` of a run whose hf file, written later, says true.
+        A gui file may say `has_exception: false` of an execution whose hf file, written later, says true.
         """
         raised = self.has_exception or other.has_exception
         return Evidence(
@@ -84,14 +84,14 @@ def outcome_warnings(result: Outcome) -> list[str]:
 
 
 def status_of(result: Outcome) -> Status:
-    """The status of the run's row: OK for 1, ERROR for 0, UNSET where there is no score."""
+    """The status of the execution's row: OK for 1, ERROR for 0, UNSET where there is no score."""
     if result.score is None:
         return "UNSET"
     return "OK" if result.score == 1 else "ERROR"
 
 
 def error_of_run(result: Outcome) -> str | None:
-    """The exception of a run that raised, for its row. Never the rationale: it quotes what the oracle expected."""
+    """The exception of an execution that raised, for its row. Never the rationale, which quotes the oracle."""
     return result.exception_message or result.exception_type if result.reason == RUN_RAISED else None
 
 

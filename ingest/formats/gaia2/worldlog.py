@@ -1,4 +1,4 @@
-"""A gui file: the agents' own log, replayed in append order and joined with the app events of the run."""
+"""A gui file: the agents' own log, replayed in append order and joined with the app events of the execution."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_an_environment_that_was_made_is_found_by_its_list_and_python(cache: Pat
         (["samples", "--model", "m"], "--judge-model NAME, or --no-judge"),
         (["samples", "--model", "m", "--judge-model", "j", "--no-judge"], "--judge-model NAME, or --no-judge"),
         (["samples", "--model", "m", "--no-judge", "--capability", "planning"], CAPABILITIES[0]),
-        (["samples", "--model", "m", "--no-judge", "--again", "finished"], "no run ends as 'finished'"),
+        (["samples", "--model", "m", "--no-judge", "--again", "finished"], "no execution ends as 'finished'"),
         (["samples", "--model", "m", "--no-judge", "--temperature", "hot"], "a number or none"),
         (["samples", "--model", "script:/nowhere.json", "--no-judge"], "a JSON list of replies"),
     ],

@@ -125,7 +125,7 @@ def test_a_second_start_makes_nothing_and_again_makes_only_what_ended_so(bench: 
         statuses = [run.status for run in runs_of(connection)]
         rates = outcome_tables(connection)["gaia2_gsr"].set_index("capability")
     assert statuses == ["superseded", "success"]
-    assert rates.loc["all", ["runs", "scored", "repeats"]].tolist() == [1, 1, 1]
+    assert rates.loc["all", ["executions", "scored", "repeats"]].tolist() == [1, 1, 1]
 
 
 def test_a_judge_that_says_no_is_a_failure_of_the_agent(bench: Bench) -> None:
@@ -315,10 +315,10 @@ def test_the_command_runs_the_shipped_scenarios_offline_and_reports_both_rates(
     assert made.exit_code == 0, made.output
     told = json.loads(made.stdout)
     assert (told["gsr"], told["judged_rate"], told["left"]) == (1.0, 1.0, 0)
-    assert told["runs"][0]["status"] == "success"
+    assert told["executions"][0]["status"] == "success"
     again = CliRunner().invoke(main, [*words, *models, *more])
-    assert json.loads(again.stdout) == {"runs": [], "left": 0}
-    shown = CliRunner().invoke(main, ["gaia2", "runs", "--home", str(tmp_path / "w"), "--json"])
+    assert json.loads(again.stdout) == {"executions": [], "left": 0}
+    shown = CliRunner().invoke(main, ["gaia2", "executions", "--home", str(tmp_path / "w"), "--json"])
     assert [one["status"] for one in json.loads(shown.stdout)] == ["success"]
 
 

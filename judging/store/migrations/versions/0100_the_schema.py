@@ -504,7 +504,9 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=False, comment="name of the first root"),
         sa.Column("goal", sa.Text(), nullable=True, comment="what the user asked"),
         sa.Column("final_answer", sa.Text(), nullable=True),
-        sa.Column("attributes", sa.Text(), nullable=False, comment="JSON: what belongs to the run and to no span"),
+        sa.Column(
+            "attributes", sa.Text(), nullable=False, comment="JSON: what belongs to the whole trace and to no span"
+        ),
         sa.Column("warnings", sa.Text(), nullable=False, comment="JSON: list of 'code: detail'"),
         sa.Column("status", sa.Text(), nullable=False, comment="ERROR when the first root failed, else its status"),
         sa.Column("spans", sa.Integer(), nullable=False),

@@ -1,4 +1,4 @@
-"""Benchmark runs on the Runs page: a row a run, the span table of one growing while it runs, and Stop."""
+"""Benchmark executions on the Runs page: a row an execution, the span table of one growing while it runs, and Stop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DECIDED = frozenset({"success", "failed", "max_iterations"})
 
 
 def benchmark_card() -> None:
-    """The card of benchmark runs; nothing where none was started here."""
+    """The card of benchmark executions; nothing where none was started here."""
     states = run_states(workspace().home)
     if states:
         is_open = any(one.status == "running" for one in states)
@@ -37,10 +37,10 @@ def _card() -> None:
     states = _open_to_me(every)
     running = [one for one in states if one.status == "running"]
     with st.container(border=True):
-        layout.title(counted(len(every), "benchmark run"), f"{len(running)} under way. Newest first.")
+        layout.title(counted(len(every), "benchmark execution"), f"{len(running)} under way. Newest first.")
         if own := len(every) - len(states):
-            st.info(f"{counted(own, 'run')} left out because you are labelling the trace blind. Submit it first.")
-        data_table(_table(states), most=6, key="benchmark-runs")
+            st.info(f"{counted(own, 'execution')} left out because you are labelling the trace blind. Submit it first.")
+        data_table(_table(states), most=6, key="benchmark-executions")
         if running:
             st.button("Stop all", key="stop-all", icon=":material/stop:", on_click=_stop, args=(running,))
         if (state := _chosen(states)) is not None:
@@ -57,14 +57,14 @@ def _open_to_me(states: Sequence[RunState]) -> list[RunState]:
 
 
 def _chosen(states: Sequence[RunState]) -> RunState | None:
-    """The run that is chosen by its name: rows move while runs start, and Stop must not meet another."""
+    """The execution that is chosen by its name: rows move while executions start, and Stop must not meet another."""
     by_name = {one.trace_id: one for one in states}
-    name = st.selectbox("Benchmark run", list(by_name), index=None, key="benchmark-run", width=760)
+    name = st.selectbox("Benchmark execution", list(by_name), index=None, key="benchmark-execution", width=760)
     return by_name.get(str(name))
 
 
 def _table(states: Sequence[RunState]) -> pd.DataFrame:
-    """A row a run: where it stands, on the simulated clock too."""
+    """A row an execution: where it stands, on the simulated clock too."""
     return pd.DataFrame(
         [
             {
@@ -90,12 +90,14 @@ def _clock(seconds: float | None) -> str:
 
 
 def _one(state: RunState) -> None:
-    """One run: its spans so far, its last words where its process is gone, and Stop while it runs."""
+    """One execution: its spans so far, its last words where its process is gone, and Stop while it runs."""
     layout.title(state.trace_id, state.message or "")
     if state.status == "running":
         st.button("Stop", key="stop-one", icon=":material/stop:", on_click=_stop, args=([state],))
     if state.status == "gone":
-        st.warning("The process of this run is gone. `tracejury gaia2 run` with the same settings stores what it left.")
+        st.warning(
+            "The process of this execution is gone. `tracejury gaia2 run` with the same settings stores what it left."
+        )
         st.code(plain(last_words(state.folder)) or "no words", language=None)
     trace = live_trace(state.folder)
     if trace is None:
