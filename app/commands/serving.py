@@ -14,13 +14,16 @@ from pathlib import Path
 from types import FrameType
 
 import click
+from sqlalchemy import select
 
 from tracejury.app.commands import doctor, opinions, traces
 from tracejury.app.commands.output import opened, say
 from tracejury.app.config import LISTENS, config, unknown_settings
 from tracejury.app.guard import WILDCARDS, is_local
 from tracejury.app.lifeline import start_child
+from tracejury.ingest.store import read_transaction, schema
 from tracejury.judging.store import Workspace
+from tracejury.judging.store.workspace import has_workspace
 
 PREDICTIONS = "predictions"  # answers of judges, not traces
 START_S = 60  # seconds until the app must have answered
@@ -40,7 +43,9 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
     """Run the app until it is stopped; prints its address once it answers. Returns its exit code."""
     if unknown := unknown_settings():
         say(f"nothing reads {', '.join(unknown)}. Try: tracejury doctor, which names the settings")
+    is_new = not has_workspace(home)
     workspace = opened(home, create=True)
+    _warn_of_no_traces(workspace, is_new=is_new)
     _warn_of_no_administrator(workspace)
     workspace.engine.dispose()
     port = _free_port(host, port)
@@ -72,6 +77,19 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
         process.terminate()
         process.wait(timeout=10)
         return 0
+
+
+def _warn_of_no_traces(workspace: Workspace, *, is_new: bool) -> None:
+    """Say that the app opens on nothing, which a mistyped folder does too, and how another workspace is opened."""
+    with read_transaction(workspace.engine) as connection:
+        if connection.execute(select(schema.trace.c.trace_key).limit(1)).first() is not None:
+            return
+    url, folder = workspace.engine.url, workspace.home.resolve()
+    is_in_folder = url.get_backend_name() == "sqlite"
+    place = str(folder) if is_in_folder else url.render_as_string(hide_password=True)
+    state = "was made now and is empty" if is_new else "holds no traces"
+    other = "--home FOLDER or TRACEJURY_HOME" if is_in_folder else "TRACEJURY_DATABASE"
+    say(f"the workspace {place} {state}. Try: add traces on the page Ingest; {other} opens another workspace")
 
 
 def _warn_of_no_administrator(workspace: Workspace) -> None:

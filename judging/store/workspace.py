@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tracejury.ingest.store import open_engine, read_transaction, write_transaction
 from tracejury.judging.store import tables
+from tracejury.judging.store.locks import SETTINGS
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -44,7 +45,7 @@ class Workspace:
             known = _setting(connection, "secret")
         if known is not None:
             return known
-        with write_transaction(self.engine) as connection:
+        with write_transaction(self.engine, SETTINGS) as connection:
             known = _setting(connection, "secret")
             if known is None:
                 known = secrets.token_urlsafe(32)
@@ -60,8 +61,8 @@ def open_workspace(home: Path | str | None = None, *, create: bool = True) -> Wo
     `home` defaults to TRACEJURY_HOME, then to `./.tracejury`; the database to TRACEJURY_DATABASE, then to
     `home/tracejury.db`. Raises `WorkspaceError`, `NoWorkspaceError` among them.
     """
-    folder, file = home_folder(home), database_file(home)
-    if not create and file is not None and not file.exists():
+    folder = home_folder(home)
+    if not create and not has_workspace(home):
         raise NoWorkspaceError(f"there is no workspace at {folder}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,6 +85,12 @@ def open_workspace(home: Path | str | None = None, *, create: bool = True) -> Wo
             "the file is damaged, `tracejury restore` puts a backup back"
         ) from error
     return Workspace(home=folder, engine=engine)
+
+
+def has_workspace(home: Path | str | None) -> bool:
+    """Return whether the folder holds a workspace's file; a database beside it (TRACEJURY_DATABASE) is not asked."""
+    file = database_file(home)
+    return file is None or file.exists()
 
 
 def home_folder(home: Path | str | None) -> Path:

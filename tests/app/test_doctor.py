@@ -171,13 +171,29 @@ def test_sign_in_without_an_administrator_stops_work(
     assert looked(home)["sign-in"]["state"] == "ok"
 
 
-@pytest.mark.parametrize(("mode", "proof"), [("password", "a password"), ("oidc", "an e-mail address")])
-def test_serve_says_before_it_starts_that_no_administrator_can_sign_in(
-    mode: str, proof: str, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The app's process ends as soon as `serve` has started it."""
     ended = subprocess.Popen(["true"])
     ended.wait()
     monkeypatch.setattr(serving, "start_child", lambda *_args, **_options: ended)
+
+
+def test_serve_says_before_it_starts_that_the_workspace_is_new_or_empty(
+    home: Path, tmp_path: Path, ends_at_once: None
+) -> None:
+    mistyped = tmp_path / "hmoe"
+    for state in ("was made now and is empty", "holds no traces"):
+        first = CliRunner().invoke(main, ["serve", "--home", str(mistyped), "--port", "0"]).stderr.splitlines()[0]
+        assert first.startswith(f"the workspace {mistyped} {state}. Try: ")
+        assert "--home" in first
+    assert "the workspace" not in CliRunner().invoke(main, ["serve", "--home", str(home), "--port", "0"]).stderr
+
+
+@pytest.mark.parametrize(("mode", "proof"), [("password", "a password"), ("oidc", "an e-mail address")])
+def test_serve_says_before_it_starts_that_no_administrator_can_sign_in(
+    mode: str, proof: str, home: Path, ends_at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRACEJURY_SIGN_IN", mode)
     served = CliRunner().invoke(main, ["serve", "--home", str(home), "--port", "0"])
     warning, starting = served.stderr.splitlines()[:2]
