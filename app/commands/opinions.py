@@ -30,8 +30,8 @@ from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels import trail_answers as trail
 from tracejury.judging.labels.comments import to_csv as comments_csv
 from tracejury.judging.labels.exchange import Labels, is_own_form, read_tracejury, to_csv, to_tracejury, to_trail
+from tracejury.judging.labels.label_store import Put, reviews
 from tracejury.judging.labels.label_store import import_labels as store_labels
-from tracejury.judging.labels.label_store import reviews
 from tracejury.judging.labels.scales import ScaleError, read_scale
 from tracejury.judging.labels.score_export import to_label_studio, to_langfuse
 from tracejury.judging.labels.score_import import (
@@ -77,9 +77,7 @@ def import_labels(
     with write_transaction(workspace.engine, PEOPLE) as connection:
         for name in sorted(labels.annotators):
             ensure_annotator(connection, name)
-    new, unchanged = store_labels(
-        workspace.engine, errors=labels.errors, scores=labels.scores, reviews=labels.reviews, author=COMMAND
-    )
+    new, unchanged = _stored(workspace.engine, labels)
     labels.warnings += unchanged
     with read_transaction(workspace.engine) as connection:
         present = set(connection.scalars(select(schema.trace.c.trace_id)))
@@ -123,6 +121,30 @@ def import_labels(
             wait = "its labels wait and count once it is" if len(waiting) == 1 else "their labels wait until they are"
             say(f"{counted(len(waiting), 'trace')} not in the workspace yet: {wait}")
     return 1 if labels.rejected else 0
+
+
+def _stored(engine: Engine, labels: Labels) -> Put:
+    """Store the labels with a progress line; what is stored is said, too, where the import ends before its end."""
+    show, close = progress_bar("storing labels", " traces")
+    stored = total = 0
+
+    def note(done: int, of: int) -> None:
+        nonlocal stored, total
+        stored, total = done, of
+        show(done, of)
+
+    try:
+        return store_labels(
+            engine, errors=labels.errors, scores=labels.scores, reviews=labels.reviews, author=COMMAND, progress=note
+        )
+    except BaseException:
+        say(
+            f"The import ended early: the labels of {stored:,} of {counted(total, 'trace')} are stored. Try: the same "
+            "command again, which stores the rest and nothing twice"
+        )
+        raise
+    finally:
+        close()
 
 
 def _import_options(

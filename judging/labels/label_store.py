@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 from uuid import NAMESPACE_URL, uuid5
@@ -23,8 +23,8 @@ from tracejury.judging.queues.unmasking import has_blocks, texts_of, uncovered
 from tracejury.judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
 from tracejury.judging.store import locks, tables
 
-IMPORTED_AT_ONCE, MOST_LOCKS = 50, 1000
-"""Of an import: traces in one transaction, and locks that it takes; beyond them it takes the one for all."""
+IMPORTED_AT_ONCE = 50
+"""Traces of an import in one transaction."""
 _PARAMETERS = 1000  # of one statement
 _Label = TypeVar("_Label", ErrorLabel, ScoreLabel, Review)
 _error, _score, _review, _op = tables.error_label, tables.score_label, tables.review, tables.op
@@ -386,17 +386,22 @@ def import_labels(
     scores: Sequence[ScoreLabel],
     reviews: Sequence[Review],
     author: str,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Put:
-    """Append labels made elsewhere as `put_labels` with `keeps_edits`, some traces in one transaction.
+    """Append labels made elsewhere as `put_labels` with `keeps_edits`, IMPORTED_AT_ONCE traces in one transaction.
 
     A save waits for those that hold its own trace alone. Cut off, the traces before are there; done again, it goes on.
+    `progress` is told how many traces are stored, of how many.
     """
     done = Put(dict.fromkeys(("errors", "scores", "reviews"), 0), ())
     own_errors, own_scores, own_reviews = _by_trace(errors), _by_trace(scores), _by_trace(reviews)
-    for some in chunks([*{**own_errors, **own_scores, **own_reviews}], IMPORTED_AT_ONCE):
+    trace_ids = [*{**own_errors, **own_scores, **own_reviews}]
+    progress(0, len(trace_ids))
+    for at in range(0, len(trace_ids), IMPORTED_AT_ONCE):
+        some = trace_ids[at : at + IMPORTED_AT_ONCE]
         of_errors = [label for trace_id in some for label in own_errors.get(trace_id, ())]
-        subjects = {*map(locks.labels_of, some), *(locks.label(one.label_id) for one in of_errors)}
-        with write_transaction(engine, *(subjects if len(subjects) <= MOST_LOCKS else ())) as connection:
+        subjects = locks.labels_of_all(some, {one.label_id for one in of_errors})
+        with write_transaction(engine, *subjects) as connection:
             put = put_labels(
                 connection,
                 errors=of_errors,
@@ -406,6 +411,7 @@ def import_labels(
                 keeps_edits=True,
             )
         done = Put({name: done.new[name] + count for name, count in put.new.items()}, (*done.kept, *put.kept))
+        progress(at + len(some), len(trace_ids))
     return done
 
 

@@ -13,6 +13,7 @@ from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Trace
 from tracejury.judging.judges.trace_text import render_trace
+from tracejury.judging.labels import label_store
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import open_workspace
@@ -237,3 +238,23 @@ def test_the_files_of_public_reports(shared: Path, tmp_path: Path, file: str, wh
     exported(tmp_path / "w", "csv", tmp_path / "l.csv")
     rows = [row for row in csv.DictReader((tmp_path / "l.csv").open(encoding="utf-8")) if row["row"] == "score"]
     assert [(row["dimension"], row["score"]) for row in rows] == [(dimension, "2")]
+
+
+def test_an_import_that_ends_early_says_how_far_it_came_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = ["trace_id,annotator,dimension,score", *(f"{number:032x},ada,LC,2" for number in range(120))]
+    file, home = tmp_path / "scores.csv", tmp_path / "home"
+    file.write_text("\n".join(rows), encoding="utf-8")
+    batches = iter((True, True, False))
+    once = label_store.put_labels
+
+    def put(*words: Any, **more: Any) -> Any:
+        if not next(batches, True):
+            raise KeyboardInterrupt
+        return once(*words, **more)
+
+    monkeypatch.setattr(label_store, "put_labels", put)
+    stopped = run("labels", "import", file, "--home", home, code=1)
+    assert "The import ended early: the labels of 100 of 120 traces are stored. Try: the same" in stopped.stderr
+    assert answer("labels", "import", file, "--home", home)["new"]["scores"] == 20
