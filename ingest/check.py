@@ -16,6 +16,7 @@ from tracejury.ingest.messages import numbered_as
 from tracejury.ingest.pack import Row, summary
 from tracejury.ingest.readers import read_bytes, read_files, reads_long
 from tracejury.ingest.store import (
+    TRACES,
     content_digest,
     load,
     pack,
@@ -228,13 +229,13 @@ def _stale_summaries(connection: Connection, stale: Mapping[str, Row]) -> Iterat
 
 
 def _renew_summaries(engine: Engine, stale: Mapping[str, Row]) -> None:
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, TRACES) as connection:
         for trace_id, right in stale.items():
             connection.execute(update(schema.trace).where(schema.trace.c.trace_id == trace_id).values(**right))
 
 
 def _renew_search(engine: Engine) -> None:
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, TRACES) as connection:
         renew_search(connection)
 
 

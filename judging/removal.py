@@ -12,12 +12,12 @@ from pathlib import Path
 
 from sqlalchemy import Connection, delete, func, or_, select
 
-from tracejury.ingest.store import read_transaction, remove, schema, write_transaction
+from tracejury.ingest.store import TRACES, read_transaction, remove, schema, write_transaction
 from tracejury.ingest.words import counted
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.queues.queue_changes import retire_traces
 from tracejury.judging.records import ErrorLabel
-from tracejury.judging.store import tables
+from tracejury.judging.store import locks, tables
 from tracejury.judging.store.audit import record
 from tracejury.judging.store.backup import back_up_first
 from tracejury.judging.store.revisions import REMOVED
@@ -55,7 +55,8 @@ def remove_traces(workspace: Workspace, trace_ids: Sequence[str], *, with_labels
     """
     backup = back_up_first(workspace, "before-removal")
     now = time.time_ns() // 1000
-    with write_transaction(workspace.engine) as connection:
+    subjects = {TRACES, locks.QUEUES, locks.MATCHES, *locks.labels_of_all(trace_ids)}
+    with write_transaction(workspace.engine, *subjects, *((locks.COMMENTS,) if with_labels else ())) as connection:
         labels = count_labels(connection, trace_ids) if with_labels else 0
         items = _retire(connection, trace_ids, by=by, now=now)
         removed = tuple(trace_id for trace_id in trace_ids if remove(connection, trace_id))

@@ -15,6 +15,7 @@ from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.matching.labelled_pairs import draw_pairs, population, score_pairs, write_pairs
 from tracejury.judging.matching.own_rates import keep_rates
 from tracejury.judging.matching.rule import RULE
+from tracejury.judging.store.locks import SETTINGS
 
 MEASURES = {
     "precision": "proposed pairs that are the same error",
@@ -56,7 +57,7 @@ def score(home: Path | None, file: Path, *, as_json: bool) -> int:
     name_rejected(result.rejected)
     rates = result.rates
     if result.labelled:
-        with write_transaction(engine) as connection:
+        with write_transaction(engine, SETTINGS) as connection:
             keep_rates(connection, rates)
     estimates = {name: getattr(rates, name) for name in MEASURES}
     if as_json:

@@ -66,9 +66,10 @@ def write_transaction(engine: Engine, *subjects: str) -> Iterator[Connection]:
     SQLite takes its write lock at the beginning: a transaction that reads first and writes later cannot wait
     for another writer, it fails at once with "database is locked". PostgreSQL gets the same order by locks of
     ours: what is read before writing (the newest revision, the people counted) is still so when it is written.
-    There, writers that name their `subjects` ("run 3", "labels of ...") wait for those of the same subjects alone;
-    one that names none waits for all, and all for it. Which write takes which: `judging.store.locks`. Keys of rows then
-    follow each other within a subject only: of two subjects, the row with the smaller key may be committed later.
+    There, writers that name their `subjects` ("run 3", "labels: of ...") wait for those of the same subjects alone,
+    those of a whole ("labels") for its parts, too; one that names none waits for all, and all for it. Which write
+    takes which: `judging.store.locks`. Keys of rows then follow each other within a subject only: of two subjects, the
+    row with the smaller key may be committed later.
     """
     with engine.connect().execution_options(tracejury_writes=True) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
@@ -80,9 +81,15 @@ def _locks(subjects: Sequence[str]) -> str:
     """The statement that takes the locks, always in the same order: two writers never wait for each other."""
     if not subjects:
         return f"SELECT pg_advisory_xact_lock({_WRITERS})"
-    keys = sorted(int.from_bytes(blake2b(one.encode(), digest_size=8).digest(), signed=True) for one in set(subjects))
-    own = (f"pg_advisory_xact_lock({key})" for key in keys)
+    wholes = {one.partition(":")[0] for one in subjects if ":" in one}
+    shared = dict.fromkeys(map(_key, wholes), "_shared")
+    kinds = sorted({**shared, **dict.fromkeys(map(_key, subjects), "")}.items())
+    own = (f"pg_advisory_xact_lock{kind}({key})" for key, kind in kinds)
     return f"SELECT pg_advisory_xact_lock_shared({_WRITERS}), {', '.join(own)}"
+
+
+def _key(subject: str) -> int:
+    return int.from_bytes(blake2b(subject.encode(), digest_size=8).digest(), signed=True)
 
 
 def _on_sqlite_connect(dbapi_connection: Any, _record: object) -> None:

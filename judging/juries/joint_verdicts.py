@@ -27,6 +27,7 @@ from tracejury.judging.runs.verdicts import (
 )
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import joint_mode
+from tracejury.judging.store.locks import JUDGES, cells_of
 from tracejury.judging.store.spans import parents_by_trace
 
 if TYPE_CHECKING:  # what compares texts is loaded when a jury has something to say
@@ -60,7 +61,7 @@ def keep_joint_verdicts(engine: Engine, run_key: int, rule: Rule) -> int:
 
 
 def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], likeness: TextLikeness) -> int:
-    """Those of some traces. Texts are compared outside the transaction that writes: it holds up everybody's work."""
+    """Those of some traces. Texts are compared outside the transaction that writes: others wait for it."""
     from tracejury.judging.juries.joint import joint_verdict
 
     with read_transaction(engine) as connection:
@@ -72,7 +73,7 @@ def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], li
         one.key: joint_verdict(one.members, rule, parents=parents.get(one.trace_id, {}), likeness=likeness)
         for one in asked
     }
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, JUDGES, cells_of(run_key)) as connection:
         # of two that end at once the second finds nothing to do
         new = [one for one in _not_kept(connection, run_key, rule, trace_ids) if one.key in made]
         if new:

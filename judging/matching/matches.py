@@ -40,7 +40,7 @@ from tracejury.judging.runs.verdict_imports import resolve_waiting
 from tracejury.judging.runs.verdicts import findings_of, now
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word, version_names
-from tracejury.judging.store.locks import MATCHES
+from tracejury.judging.store.locks import LABELS, MATCHES
 from tracejury.judging.store.people import ensure_annotator
 from tracejury.judging.store.revisions import largest
 from tracejury.judging.store.spans import parents_of
@@ -543,7 +543,7 @@ def complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
 
 def newest_label(engine: Engine) -> int:
     """The newest row of `error_label`, 0 where there is none, while nobody writes one: all before it can be read."""
-    with write_transaction(engine) as connection:
+    with write_transaction(engine, LABELS) as connection:
         return int(connection.scalar(select(largest(tables.error_label.c.row_key))) or 0)
 
 

@@ -29,7 +29,7 @@ from tracejury.judging.runs.verdicts import (
     to_outcome,
 )
 from tracejury.judging.store import tables
-from tracejury.judging.store.locks import JUDGES
+from tracejury.judging.store.locks import JUDGES, cells_of
 
 
 def import_outcomes(
@@ -103,15 +103,18 @@ def resolve_waiting(engine: Engine) -> int:
     cell = tables.cell
     with read_transaction(engine) as connection:
         waiting = connection.execute(
-            select(cell.c.cell_key, cell.c.trace_id)
+            select(cell.c.cell_key, cell.c.trace_id, cell.c.run_key)
             .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
             .where(cell.c.trace_digest.is_(None), cell.c.finished_at.is_not(None))
             .order_by(cell.c.trace_id)
         ).all()
-    for trace_id, rows in groupby(waiting, key=lambda row: row.trace_id):
-        with write_transaction(engine) as connection:
-            text = render_trace(load(connection, trace_id, with_logs=False))
+    for trace_id, group in groupby(waiting, key=lambda row: row.trace_id):
+        rows = list(group)
+        with write_transaction(engine, TRACES, *{cells_of(row.run_key) for row in rows}) as connection:
             digest = connection.scalar(select(schema.trace.c.digest).where(schema.trace.c.trace_id == trace_id))
+            if digest is None:  # removed again meanwhile
+                continue
+            text = render_trace(load(connection, trace_id, with_logs=False))
             keys = [row.cell_key for row in rows]
             for findings in findings_of(connection, keys).values():
                 for finding_key, finding in findings:

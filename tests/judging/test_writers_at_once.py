@@ -21,6 +21,7 @@ from tracejury.ingest.batch import store
 from tracejury.ingest.store import TRACES, read_transaction, write_transaction
 from tracejury.judging.adjudication import decisions
 from tracejury.judging.integrity import check_opinions
+from tracejury.judging.juries.joint_verdicts import keep_joint_verdicts
 from tracejury.judging.labels import guidelines
 from tracejury.judging.labels.comments import comments
 from tracejury.judging.labels.label_store import Applied, apply_ops, import_labels
@@ -30,15 +31,17 @@ from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.matches import newest_label, propose_matches
 from tracejury.judging.queues.places import next_item
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
-from tracejury.judging.records import ErrorLabel, Review
+from tracejury.judging.records import Call, ErrorLabel, Review, Verdict
+from tracejury.judging.removal import remove_traces
 from tracejury.judging.runs.run_store import RunStore
+from tracejury.judging.runs.verdict_imports import import_outcomes, resolve_waiting
 from tracejury.judging.store import Workspace, tables
-from tracejury.judging.store.locks import COMMENTS, GUIDELINE, QUEUES, labels_of
+from tracejury.judging.store.locks import COMMENTS, GUIDELINE, JUDGES, MATCHES, QUEUES, labels_of
 from tracejury.judging.store.locks import PEOPLE as PEOPLE_LOCK
 from tracejury.judging.store.people import add_person, sign_out
 from tracejury.judging.store.revisions import Revision, revision
 
-ITEMS, PEOPLE, WANTED, LABELS, GOLD = 8, 6, 2, 3, 4
+ITEMS, PEOPLE, WANTED, EACH, GOLD = 8, 6, 2, 3, 4
 PATIENCE_S = 60
 
 
@@ -104,6 +107,51 @@ def test_a_save_waits_for_a_writer_of_the_same_trace_and_for_one_of_everything(
         assert saving.result(PATIENCE_S) == 1
 
 
+def remove(space: Workspace, _run: int) -> bool:
+    gone = remove_traces(space, [trace_id(2)], with_labels=True, by="root")
+    return (gone.traces, gone.labels) == ((trace_id(2),), 1)
+
+
+def resolve(space: Workspace, _run: int) -> bool:
+    return resolve_waiting(space.engine) == 1
+
+
+def join(space: Workspace, run: int) -> bool:
+    return keep_joint_verdicts(space.engine, run, "mean") == ITEMS
+
+
+def number(space: Workspace, _run: int) -> bool:
+    return newest_label(space.engine) > 0
+
+
+@pytest.mark.parametrize(
+    ("work", "own"),
+    [
+        (remove, labels_of(trace_id(2))), (remove, MATCHES), (remove, TRACES), (resolve, TRACES),
+        (join, "run 1"), (join, JUDGES), (number, labels_of(trace_id(1))),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)  # fmt: skip
+def test_a_rare_write_waits_for_its_own_subjects_and_for_no_others(
+    work: Callable[[Workspace, int], bool], own: str, space: Workspace, tmp_path: Path, client_programs: None
+) -> None:
+    assert save(space, "ada", trace_id(2), 0) == 1
+    grid = plan_more(space.engine, tmp_path, rubrics=("LC",), models=("a", "b"), mode="jury")
+    assert grid.run(Counting(), Counting()).status == "done"
+    call = Call(model="theirs", raw_reply="2")
+    early = Verdict(rubric="TC", trace_id=trace_id(ITEMS), state="scored", score=2, criteria="", rationale="so",
+                    findings=(), call=call)  # fmt: skip
+    import_outcomes(space.engine, [early], model="theirs", author="ada")
+    store(space.engine, [small_trace(trace_id(ITEMS))])
+    others = ("run 999", PEOPLE_LOCK, GUIDELINE, *(() if work is number else (labels_of(trace_id(1)),)))
+    with another() as pool, write_transaction(space.engine, *others):
+        with write_transaction(space.engine, own):
+            working = pool.submit(work, space, grid.run_key)
+            with pytest.raises(Late):
+                working.result(0.5)
+        assert working.result(PATIENCE_S)
+
+
 def test_a_review_and_a_hand_out_wait_for_each_other(space: Workspace) -> None:
     """Else two people could both be the last one wanted."""
     queue = queue_of(space, ITEMS)
@@ -163,11 +211,11 @@ def work_off(space: Workspace, queue: int, who: str) -> int:
     """Take items until none is left, put labels on each and submit; how many labels were acknowledged."""
     labels = 0
     while (place := next_item(space.engine, queue, who, now=time.time_ns() // 1000)) is not None:
-        for number in range(LABELS):
+        for number in range(EACH):
             assert save(space, who, place.trace_id, number) == number + 1
-        labels += LABELS
+        labels += EACH
         review = {"status": "submitted", "no_error": False, "reason": "", "active_ms": 1}
-        save(space, who, place.trace_id, LABELS, "review.put", **review)
+        save(space, who, place.trace_id, EACH, "review.put", **review)
     return labels
 
 
@@ -189,7 +237,7 @@ def test_no_label_revision_place_or_verdict_is_lost(space: Workspace, tmp_path: 
     watch.over.set()
     watching.join()
 
-    assert labels == ITEMS * WANTED * LABELS
+    assert labels == ITEMS * WANTED * EACH
     lease, op = tables.lease, tables.op
     with read_transaction(space.engine) as connection:
         assert connection.scalar(select(func.count(tables.error_label.c.label_id.distinct()))) == labels
@@ -234,21 +282,27 @@ def publish(space: Workspace, number: int) -> int:
         return guidelines.publish(connection, {"general": f"text {number}"}, author="root", note="")
 
 
-def test_imports_gold_and_administration_run_beside_annotators_and_nothing_is_lost(space: Workspace) -> None:
-    """Twenty clients: what each wrote is there once, and none ends in a deadlock."""
+def test_imports_gold_and_administration_run_beside_annotators_and_nothing_is_lost(
+    space: Workspace, client_programs: None
+) -> None:
+    """Twenty clients and more: what each wrote is there once, and none ends in a deadlock."""
     for who in ("ann", "bob"):
         for at in range(ITEMS):
             submit(space, who, trace_id(at), scores={"LC": 2})
-    with ThreadPoolExecutor(20) as pool:
+    store(space.engine, [small_trace(trace_id(ITEMS))])
+    save(space, "ann", trace_id(ITEMS), 0)
+    with ThreadPoolExecutor(22) as pool:
         saving = [pool.submit(work_on, space, f"p{who}") for who in range(6)]
         others = [
             *(pool.submit(import_labels, space.engine, **imported(number // 2)) for number in range(4)),
             *(pool.submit(adjudicate, space, number) for number in range(GOLD)),
             *(pool.submit(administer, space, number) for number in range(4)),
             pool.submit(sign_out, space.engine, "ann"),
+            pool.submit(propose_matches, space.engine),
+            pool.submit(remove_traces, space, [trace_id(ITEMS)], with_labels=True, by="root"),
         ]
         versions = [pool.submit(publish, space, number) for number in range(3)]
-        assert [one.result(PATIENCE_S) for one in saving] == [ITEMS * LABELS] * 6
+        assert [one.result(PATIENCE_S) for one in saving] == [ITEMS * EACH] * 6
         for one in others:
             one.result(PATIENCE_S)
         assert sorted(one.result(PATIENCE_S) for one in versions) == [1, 2, 3]
@@ -256,7 +310,7 @@ def test_imports_gold_and_administration_run_beside_annotators_and_nothing_is_lo
     with read_transaction(space.engine) as connection:
         by_author = select(error.author, func.count()).group_by(error.author)
         written = {row[0]: row[1] for row in connection.execute(by_author)}
-        assert written == {"test": 2 * (ITEMS - GOLD), **{f"p{who}": ITEMS * LABELS for who in range(6)}}
+        assert written == {"test": 2 * (ITEMS - GOLD), **{f"p{who}": ITEMS * EACH for who in range(6)}}
         gold = decisions.decisions_by_trace(connection)
         assert {gold[trace_id(number)].version for number in range(GOLD)} == {1}
         new = select(func.count()).where(annotator.startswith("new-"))
@@ -267,7 +321,7 @@ def test_imports_gold_and_administration_run_beside_annotators_and_nothing_is_lo
 
 def work_on(space: Workspace, who: str) -> int:
     """Labels on every trace, one after the other; how many were acknowledged."""
-    return sum(save(space, who, trace_id(at), number) > 0 for at in range(ITEMS) for number in range(LABELS))
+    return sum(save(space, who, trace_id(at), number) > 0 for at in range(ITEMS) for number in range(EACH))
 
 
 def _run(grid: Grid) -> dict[str, int]:
