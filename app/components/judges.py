@@ -14,7 +14,6 @@ from tracejury.judging.agreement.metric import Metric
 from tracejury.judging.records import DIMENSIONS
 
 ERROR_METRICS = errors.RATES
-SCORE_METRICS = tuple(metric.name for metric in scores.SCORE_METRICS)
 
 
 class JudgeMetric(NamedTuple):
@@ -36,7 +35,7 @@ JUDGE_METRICS = (
         for kind in ("caught", "localized")
         for rate in ERROR_METRICS
     ),
-    *(JudgeMetric(f"scores.{metric}", title_of(metric), "scores") for metric in SCORE_METRICS),
+    *(JudgeMetric(f"scores.{metric}", title_of(metric), "scores") for metric in scores.SCORE_NAMES),
     JudgeMetric("runs.alpha_interval", "Krippendorff's alpha over repeats, interval", "runs"),
 )
 
@@ -124,7 +123,7 @@ def split_labels(rows: pd.DataFrame, *, is_split: bool | None = None) -> pd.Data
 TABLE_COLUMNS = (
     *(f"caught.{rate}" for rate in ERROR_METRICS),
     *(f"localized.{rate}" for rate in ERROR_METRICS),
-    *(f"scores.{metric}" for metric in SCORE_METRICS),
+    *(f"scores.{metric}" for metric in scores.SCORE_NAMES),
     "runs.alpha_interval",
 )
 

@@ -1,6 +1,6 @@
 """Any raters side by side: pairs of them, the human ceiling, the alternative annotator test, self-consistency."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Literal
@@ -16,8 +16,7 @@ from tracejury.judging.agreement.reliability import (
     alpha_with_interval,
     clusters_of,
     pairable_units,
-    rating_groups,
-    rating_matrix,
+    rating_matrices,
 )
 from tracejury.judging.agreement.scores import (
     POINTS,
@@ -47,6 +46,7 @@ CEILING_METRICS: Final[dict[str, TableFunction]] = {
     metric.name: metric.function for metric in SCORE_METRICS if metric.has_ceiling and metric.function is not pair_alpha
 }
 """Those of pairs of people; Krippendorff's alpha is over all raters of a unit."""
+PEOPLE_METRICS: Final = (*CEILING_METRICS, "pair_alpha")
 
 _RECORDS: Final = {metric.function: metric for metric in SCORE_METRICS}
 
@@ -65,8 +65,7 @@ def pair_estimates(ratings: pd.DataFrame, *, draws: int = 0) -> pd.DataFrame:
     by trace; `draws=0`: none), n (overlap), reason where undefined. Symmetric: each pair stands once.
     """
     rows = []
-    for (judge_model, dimension, split), part in rating_groups(ratings):
-        matrix = rating_matrix(part)
+    for (judge_model, dimension, split), matrix in rating_matrices(ratings):
         _check_scale(matrix.values)
         for a, b in combinations(range(len(matrix.raters)), 2):
             both = ~np.isnan(matrix.values[[a, b]]).any(axis=0)
@@ -134,18 +133,20 @@ def _long(rows: Sequence[Mapping[str, object]], keys: Sequence[str], more: Seque
     return table.assign(reason=table["reason"].where(table["reason"].notna(), None))
 
 
-def people_estimates(ratings: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
+def people_estimates(
+    ratings: pd.DataFrame, *, draws: int = DRAWS, names: Collection[str] = PEOPLE_METRICS
+) -> pd.DataFrame:
     """The judge's estimates between people, on the units that two people or more rated: what a judge can reach.
 
     `ratings` of people only, on 0..3: unit, rater, value; optional judge (the dimension), judge_model, split, state.
     Each unit counts once however many people rated it: all ordered pairs of its raters share its weight, so the
     estimates are symmetric and independent of who is named first. Alpha (`pair_alpha`, its name among judges) is
-    Krippendorff's over all raters. One row per judge_model, dimension, split and metric: value, low, high
+    Krippendorff's over all raters. One row per judge_model, dimension, split and metric of `names`: value, low, high
     (`scores.table_bounds`: spans of one trace are one cluster), raters, n (units), reason where undefined.
     """
     rows: list[dict[str, object]] = []
-    for (judge_model, dimension, split), part in rating_groups(ratings):
-        matrix = rating_matrix(part)
+    metrics = {name: function for name, function in CEILING_METRICS.items() if name in names}
+    for (judge_model, dimension, split), matrix in rating_matrices(ratings):
         _check_scale(matrix.values)
         n = pairable_units(matrix.values).shape[1]
         common = alpha_with_interval(matrix.values, "interval", clusters=clusters_of(matrix), draws=draws)
@@ -154,7 +155,9 @@ def people_estimates(ratings: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFra
         sums = symmetric_tables(matrix.values)
         rated = (~np.isnan(matrix.values)).sum(axis=0) >= 2
         by_trace = by_cluster(sums, matrix.clusters[rated])
-        rows += [{**named, **row} for row in (*_estimates(by_trace, CEILING_METRICS, n, draws), alpha)]
+        rows += [
+            {**named, **row} for row in (*_estimates(by_trace, metrics, n, draws), alpha) if row["metric"] in names
+        ]
     return _long(rows, list(KEYS), ["raters"])
 
 
@@ -165,7 +168,7 @@ def human_ceiling(ratings: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
 
 def wide_people(estimates: pd.DataFrame) -> pd.DataFrame:
     """`people_estimates` as `human_ceiling` has them."""
-    return _wide(estimates, list(KEYS), [*CEILING_METRICS, "pair_alpha"])
+    return _wide(estimates, list(KEYS), PEOPLE_METRICS)
 
 
 def symmetric_tables(matrix: Floats) -> Floats:
@@ -310,8 +313,7 @@ def annotator_test_table(
     frames.check_states(judged, "score_pairs")
     judged = judged[judged["state"] == "scored"]
     rows: list[dict[str, object]] = []
-    for (_, dimension, _), part in rating_groups(ratings.drop(columns=["judge_model", "split"], errors="ignore")):
-        matrix = rating_matrix(part)
+    for (_, dimension, _), matrix in rating_matrices(ratings.drop(columns=["judge_model", "split"], errors="ignore")):
         for judge_model in frames.in_order(judged["judge_model"], ()):
             rows_of_judge = judged[
                 (judged["judge_model"] == judge_model) & (judged["dimension"].astype(str) == dimension)

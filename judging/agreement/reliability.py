@@ -67,9 +67,31 @@ def rating_matrix(ratings: pd.DataFrame) -> Matrix:
     """
     frames.require(ratings, "ratings", frames.RATINGS)
     long = frames.with_defaults(ratings, {"state": "scored"})
+    return _matrix(_checked(long, []), np.arange(len(long)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ratings:
+    """Checked ratings (n,): places of units, raters and traces (-1: unnamed) among their sorted names."""
+
+    values: Floats
+    unit: Ints
+    units: NDArray[np.object_]
+    rater: Ints
+    raters: NDArray[np.object_]
+    trace: Ints | None
+    is_failed: NDArray[np.bool_]
+    is_inapplicable: NDArray[np.bool_]
+
+
+def _checked(long: pd.DataFrame, keys: list[str]) -> _Ratings:
+    """The ratings of all groups of `keys` at once: to check and factorize each group by itself takes ten times as long.
+
+    Raises ValueError as `rating_matrix` does.
+    """
     frames.check_states(long, "ratings")
     long["unit"], long["rater"] = long["unit"].astype(str), long["rater"].astype(str)
-    frames.require_unique(long, "ratings", ["unit", "rater"])
+    frames.require_unique(long, "ratings", [*keys, "unit", "rater"])
     values = frames.numbers(long["value"], "ratings.value")
     unscored = (long["state"] != "scored").to_numpy()
     if (unscored & ~np.isnan(values)).any():
@@ -77,17 +99,40 @@ def rating_matrix(ratings: pd.DataFrame) -> Matrix:
         raise ValueError(f"ratings: {row!r} did not score and yet has a value; leave the value missing")
     unit, units = pd.factorize(long["unit"], sort=True)
     rater, raters = pd.factorize(long["rater"], sort=True)
+    return _Ratings(
+        values=values,
+        unit=unit,
+        units=np.asarray(units, dtype=object),
+        rater=rater,
+        raters=np.asarray(raters, dtype=object),
+        trace=_trace_places(long),
+        is_failed=(long["state"] == "failed").to_numpy(),
+        is_inapplicable=(long["state"] == "not_applicable").to_numpy(),
+    )
+
+
+def _trace_places(long: pd.DataFrame) -> Ints | None:
+    if "trace_id" not in long.columns:
+        return None
+    return np.where(long["trace_id"].notna(), pd.factorize(long["trace_id"].astype(str))[0], -1)
+
+
+def _matrix(ratings: _Ratings, rows: Ints) -> Matrix:
+    """The ratings that stand at `rows`, those of one judge, as a matrix."""
+    units, unit = np.unique(ratings.unit[rows], return_inverse=True)
+    raters, rater = np.unique(ratings.rater[rows], return_inverse=True)
     matrix = np.full((len(raters), len(units)), np.nan)
-    matrix[rater, unit] = values
+    matrix[rater, unit] = ratings.values[rows]
+    is_failed, is_inapplicable = ratings.is_failed[rows], ratings.is_inapplicable[rows]
     return Matrix(
         values=matrix,
-        raters=tuple(map(str, raters)),
-        units=tuple(map(str, units)),
-        clusters=_clusters(long, unit, len(units)),
-        failed=int((long["state"] == "failed").sum()),
-        not_applicable=int((long["state"] == "not_applicable").sum()),
-        failures=np.bincount(unit[(long["state"] == "failed").to_numpy()], minlength=len(units)),
-        replies=np.bincount(unit[(long["state"] != "not_applicable").to_numpy()], minlength=len(units)),
+        raters=tuple(map(str, ratings.raters[raters])),
+        units=tuple(map(str, ratings.units[units])),
+        clusters=_clusters(None if ratings.trace is None else ratings.trace[rows], unit, len(units)),
+        failed=int(is_failed.sum()),
+        not_applicable=int(is_inapplicable.sum()),
+        failures=np.bincount(unit[is_failed], minlength=len(units)),
+        replies=np.bincount(unit[~is_inapplicable], minlength=len(units)),
     )
 
 
@@ -363,8 +408,8 @@ def reliability_table(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = 
     share of unscored replies. `reason` says why alpha is undefined.
     """
     rows = [
-        {"judge_model": judge_model, "dimension": dimension, "split": split, **_judge_row(part, draws, seed)}
-        for (judge_model, dimension, split), part in rating_groups(ratings)
+        {"judge_model": judge_model, "dimension": dimension, "split": split, **_judge_row(matrix, draws, seed)}
+        for (judge_model, dimension, split), matrix in rating_matrices(ratings)
     ]
     columns = reliability_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
@@ -414,8 +459,7 @@ def alpha_draws(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) 
     One row per judge_model, dimension, split and defined resample: alpha. Judges whose alpha is undefined have none.
     """
     parts = []
-    for (judge_model, dimension, split), part in rating_groups(ratings):
-        matrix = rating_matrix(part)
+    for (judge_model, dimension, split), matrix in rating_matrices(ratings):
         if alpha(matrix.values).value is None:
             continue
         samples = alpha_bootstrap(matrix.values, clusters=clusters_of(matrix), draws=draws, seed=seed).samples[0]
@@ -427,23 +471,39 @@ def alpha_draws(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) 
 
 def rating_groups(ratings: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
     """Ratings by (judge_model, dimension, split) in the order of the paper; absent columns count as one group."""
+    long = _with_groups(ratings)
+    return [(key, long.iloc[rows]) for key, rows in _groups(long)]
+
+
+def rating_matrices(ratings: pd.DataFrame) -> list[tuple[tuple[str, str, str], Matrix]]:
+    """Return `rating_matrix` of each of `rating_groups`; raises ValueError as it does."""
+    long = _with_groups(ratings)
+    checked = _checked(long, list(KEYS))
+    return [(key, _matrix(checked, rows)) for key, rows in _groups(long)]
+
+
+def _with_groups(ratings: pd.DataFrame) -> pd.DataFrame:
     frames.require(ratings, "ratings", frames.RATINGS)
     long = frames.with_defaults(
         ratings, {"judge_model": frames.NO_JUDGE_MODEL, "dimension": "", "split": frames.NO_SPLIT, "state": "scored"}
     )
     frames.check_states(long, "ratings")
-    places = long.groupby(["judge_model", "dimension", "split"], sort=False).indices
+    return long
+
+
+def _groups(long: pd.DataFrame) -> list[tuple[tuple[str, str, str], Ints]]:
+    """The groups in order, each with the places of its rows."""
+    places = long.groupby(list(KEYS), sort=False).indices
     order = [
         (judge_model, dimension, split)
         for judge_model in frames.in_order(long["judge_model"], ())
         for dimension in frames.in_order(long["dimension"], frames.DIMENSION_ORDER)
         for split in frames.in_order(long["split"], ("dev", "test"))
     ]
-    return [(key, long.iloc[places[key]]) for key in order if key in places]
+    return [(key, np.asarray(places[key])) for key in order if key in places]
 
 
-def _judge_row(part: pd.DataFrame, draws: int, seed: int) -> dict[str, object]:
-    matrix = rating_matrix(part)
+def _judge_row(matrix: Matrix, draws: int, seed: int) -> dict[str, object]:
     values = matrix.values
     point = alpha(values, "interval")
     spread, same, unscored = mean_spread(values), share_identical(values), share_unscored(matrix)
@@ -519,15 +579,16 @@ def _scale_ac2(values: Floats) -> float | None:
     return gwet_raters(counts, "quadratic").value
 
 
-def _clusters(long: pd.DataFrame, unit: NDArray[np.int64], units: int) -> NDArray[np.int64]:
-    if "trace_id" not in long.columns:
+def _clusters(trace: Ints | None, unit: Ints, units: int) -> NDArray[np.int64]:
+    """The cluster of each unit, in the order of units; `trace` (-1: unnamed) and `unit` are of the same ratings."""
+    if trace is None:
         return np.arange(units, dtype=np.int64)
-    named = long["trace_id"].notna().to_numpy()
-    trace = long["trace_id"].astype(str)
-    pairs = pd.DataFrame({"unit": unit[named], "trace": trace[named].to_numpy()}).drop_duplicates()
-    if pairs["unit"].duplicated().any() or len(pairs) < units:
+    of_unit = np.full(units, -1)
+    named = trace >= 0
+    of_unit[unit[named]] = trace[named]
+    if (of_unit < 0).any() or (of_unit[unit[named]] != trace[named]).any():
         raise ValueError("ratings: each unit belongs to one trace; a unit has no trace_id or several")
-    return pd.factorize(pairs.sort_values("unit")["trace"])[0].astype(np.int64)
+    return pd.factorize(of_unit)[0].astype(np.int64)
 
 
 def _no_counts(matrix: Floats) -> Ints:

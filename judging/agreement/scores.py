@@ -4,8 +4,10 @@ Every metric is a function of the table of scores, reference in rows and judge i
 so that one table, or ten thousand resampled ones, cost one call.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Final, Literal, assert_never
 
 import numpy as np
@@ -214,7 +216,11 @@ SCORE_METRICS: Final = (
     ScoreMetric(name="nmae", title="NMAE of buckets", function=nmae, best="low"),
     ScoreMetric(name="mae", title="Mean absolute error, points", function=mae, best="low", limits=(0.0, 3.0)),
     ScoreMetric(
-        name="bias", title="Mean bias, judge minus reference", function=bias, best="zero", limits=(-3.0, 3.0),
+        name="bias",
+        title="Mean bias, judge minus reference",
+        function=bias,
+        best="zero",
+        limits=(-3.0, 3.0),
         has_ceiling=False,
     ),
     ScoreMetric(
@@ -223,10 +229,14 @@ SCORE_METRICS: Final = (
     ScoreMetric(name="ac1", title="Gwet's AC1", function=ac1, best="high", limits=_SIGNED),
     ScoreMetric(name="ac2", title="Gwet's AC2, quadratic", function=ac2, best="high", limits=_SIGNED),
     ScoreMetric(
-        name="pair_alpha", title="Krippendorff's alpha of judge and reference, interval", function=pair_alpha,
-        best="high", limits=_SIGNED,
+        name="pair_alpha",
+        title="Krippendorff's alpha of judge and reference, interval",
+        function=pair_alpha,
+        best="high",
+        limits=_SIGNED,
     ),
-)  # fmt: skip
+)
+SCORE_NAMES: Final = tuple(metric.name for metric in SCORE_METRICS)  # fmt: skip
 """Every metric of scores. One more is a function and a record here: its columns, its chart with direction and limits,
 its human ceiling, reason and help follow. People's bias is 0: each pair of them counts in both directions."""
 
@@ -296,8 +306,9 @@ def score_estimates(
     *,
     missing: Missing = "drop",
     draws: int = DRAWS,
+    names: Collection[str] = SCORE_NAMES,
 ) -> pd.DataFrame:
-    """Every score metric of every judge: one row per judge_model, dimension, split and metric.
+    """Every score metric of every judge (or those of `names`): one row per judge_model, dimension, split and metric.
 
     Columns: judge_model, dimension, split, metric, value, low, high, n, hits (of accuracies), agreement (exact, of the
     scored pairs: what is left to read when an estimate is undefined), reason, traces, failed, not_applicable, missing,
@@ -305,13 +316,16 @@ def score_estimates(
     counts failed judgements as misses of the four accuracies; the other metrics have no such reading.
     Intervals: Wilson for accuracies with one pair a trace, else `table_bounds`; `draws=0`: none.
     """
-    parts = [
-        _judge_estimates(part, missing, draws).assign(judge_model=judge_model, dimension=dimension, split=split)
-        for (judge_model, dimension, split), part in _groups(score_pairs)
+    pairs = checked_scores(score_pairs)
+    metrics = [metric for metric in SCORE_METRICS if metric.name in names]
+    every, keys = _Scores.of(pairs, missing), list(KEYS)
+    rows = [
+        {**dict(zip(keys, key, strict=True)), **row}
+        for key, places in _places(pairs)
+        for row in _judge_estimates(every.at(places), metrics, draws)
     ]
     columns = estimate_columns()
-    table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
-    return table[list(columns)].astype(columns)
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
 
 def estimate_columns() -> dict[str, str]:
@@ -522,6 +536,11 @@ def _correlation(counts: Floats, rows: Floats, columns: Floats) -> Floats:
 
 def _groups(score_pairs: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
     pairs = checked_scores(score_pairs)
+    return [(key, pairs.iloc[places]) for key, places in _places(pairs)]
+
+
+def _places(pairs: pd.DataFrame) -> list[tuple[tuple[str, str, str], Ints]]:
+    """The checked pairs of each judge in the order of the paper: the places of its rows."""
     places = pairs.groupby(["judge_model", "dimension", "split"], sort=False).indices
     order = [
         (judge_model, dimension, split)
@@ -529,7 +548,54 @@ def _groups(score_pairs: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.Da
         for dimension in frames.in_order(pairs["dimension"], frames.DIMENSION_ORDER)
         for split in frames.in_order(pairs["split"], ("dev", "test"))
     ]
-    return [(key, pairs.iloc[places[key]]) for key in order if key in places]
+    return [(key, np.asarray(places[key])) for key in order if key in places]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scores:
+    """Checked pairs as arrays (n,): to take the rows of each judge from a frame takes ten times as long.
+
+    `is_miss` are failed judgements that count as misses, `is_scored` those that have both scores.
+    """
+
+    trace: Ints
+    reference: Floats
+    judge: Floats
+    state: NDArray[np.object_]
+    is_miss: NDArray[np.bool_]
+    is_scored: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, pairs: pd.DataFrame, missing: Missing) -> _Scores:
+        state = pairs["state"].to_numpy(dtype=object)
+        reference, judge = (pairs[name].to_numpy(dtype=np.float64) for name in ("reference_score", "judge_score"))
+        return cls(
+            trace=pd.factorize(pairs["trace_id"])[0],
+            reference=reference,
+            judge=judge,
+            state=state,
+            is_miss=(state == "failed") & ~np.isnan(reference) & (missing == "disagree"),
+            is_scored=(state == "scored") & ~np.isnan(reference) & ~np.isnan(judge),
+        )
+
+    def at(self, places: Ints) -> _Scores:
+        return _Scores(**{each.name: getattr(self, each.name)[places] for each in fields(self)})
+
+    def table(self) -> NDArray[np.int64]:
+        """The scored pairs counted (4, 4)."""
+        return tabulate(self.reference[self.is_scored], self.judge[self.is_scored])
+
+    def used_traces(self) -> Ints:
+        """The trace of each scored pair, then of each miss."""
+        return np.concatenate([self.trace[self.is_scored], self.trace[self.is_miss]])
+
+    def by_trace(self) -> NDArray[np.int64]:
+        """Score pairs by cell, and misses last, of each trace (traces, 17)."""
+        place, known = pd.factorize(self.used_traces())
+        cell = self.reference[self.is_scored] * POINTS + self.judge[self.is_scored]
+        cells = np.concatenate([cell.astype(np.int64), np.full(int(self.is_miss.sum()), POINTS * POINTS)])
+        width = POINTS * POINTS + 1
+        return np.bincount(place * width + cells, minlength=len(known) * width).reshape(len(known), width)
 
 
 def _scored_table(part: pd.DataFrame) -> NDArray[np.int64]:
@@ -537,19 +603,21 @@ def _scored_table(part: pd.DataFrame) -> NDArray[np.int64]:
     return tabulate(scored["reference_score"].to_numpy(), scored["judge_score"].to_numpy())
 
 
-def _judge_estimates(part: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
-    """All metrics of one judge on one split."""
-    failed_rows = part[(part["state"] == "failed") & part["reference_score"].notna()]
-    failed = len(failed_rows) if missing == "disagree" else 0
-    scored = scored_rows(part)
-    table = tabulate(scored["reference_score"].to_numpy(), scored["judge_score"].to_numpy())
-    used = pd.concat([scored["trace_id"], failed_rows["trace_id"]]) if failed else scored["trace_id"]
-    repeated = bool(used.duplicated().any())
-    low, high = np.full((2, len(SCORE_METRICS)), np.nan)
+def _judge_estimates(pairs: _Scores, metrics: Sequence[ScoreMetric], draws: int) -> Iterator[dict[str, object]]:
+    """The metrics of one judge on one split."""
+    table, failed, traces = pairs.table(), int(pairs.is_miss.sum()), pairs.used_traces()
+    of_all = {
+        "agreement": float(exact(table)),
+        "traces": len(np.unique(traces)),
+        "failed": int((pairs.state == "failed").sum()),
+        "not_applicable": int((pairs.state == "not_applicable").sum()),
+        "missing": int((pairs.state == "scored").sum() - pairs.is_scored.sum()),
+        "undefined_draws": 0,
+    }
+    low, high = np.full((2, len(metrics)), np.nan)
     if draws > 0:
-        low, high = table_bounds(_trace_sums(scored, failed_rows if failed else None), SCORE_METRICS)
-    rows = []
-    for m, metric in enumerate(SCORE_METRICS):
+        low, high = table_bounds(pairs.by_trace(), metrics)
+    for m, metric in enumerate(metrics):
         n = int(table.sum()) + (failed if metric.hits else 0)
         value = float(_with_failed(metric, table, float(failed)))
         row: dict[str, object] = {
@@ -559,23 +627,14 @@ def _judge_estimates(part: pd.DataFrame, missing: Missing, draws: int) -> pd.Dat
             "high": high[m],
             "hits": round(value * n) if metric.hits and n > 0 else None,
             "n": n,
-            "undefined_draws": 0,
             "reason": _score_reason(value, table),
             "interval": ("wilson by trace" if metric.hits else "fisher z by trace") if draws > 0 else None,
         }
-        if metric.hits and not repeated:
+        if metric.hits and of_all["traces"] == len(traces):
             share = 0.0 if np.isnan(value) else value * n
             bounds = wilson_bounds(np.array([share]), np.array([n]))
             row |= {"low": bounds[0][0], "high": bounds[1][0], "interval": "wilson"}
-        rows.append(row)
-    scored_state = part["state"] == "scored"
-    return pd.DataFrame(rows).assign(
-        agreement=float(exact(table)),
-        traces=int(used.nunique()),
-        failed=int((part["state"] == "failed").sum()),
-        not_applicable=int((part["state"] == "not_applicable").sum()),
-        missing=int(scored_state.sum()) - len(scored),
-    )
+        yield row | of_all
 
 
 def _with_failed(metric: ScoreMetric, table: NDArray[np.generic], failed: Floats | float) -> Floats:
@@ -614,17 +673,6 @@ def table_bounds(
 def _metrics_of(cells: Floats, metrics: Sequence[ScoreMetric]) -> Floats:
     table = cells.reshape(*cells.shape[:-1], POINTS, POINTS)
     return np.stack([metric.function(table) for metric in metrics], axis=-1)
-
-
-def _trace_sums(scored: pd.DataFrame, failed_rows: pd.DataFrame | None) -> NDArray[np.int64]:
-    """Score pairs by cell, and failures last, of each trace (traces, 17)."""
-    traces = pd.concat([scored["trace_id"], *([] if failed_rows is None else [failed_rows["trace_id"]])])
-    place, known = pd.factorize(traces)
-    cell = (scored["reference_score"] * POINTS + scored["judge_score"]).to_numpy().astype(np.int64)
-    extra = 0 if failed_rows is None else len(failed_rows)
-    cell = np.concatenate([cell, np.full(extra, POINTS * POINTS, dtype=np.int64)])
-    width = POINTS * POINTS + 1
-    return np.bincount(place * width + cell, minlength=len(known) * width).reshape(len(known), width)
 
 
 def _score_reason(value: float, table: NDArray[np.int64]) -> Reason | None:

@@ -51,26 +51,35 @@ def error_slices(
     `errors.error_table` makes them), n, traces, tp, fp, fn, tn, failed, not_applicable, not_matched, reason. An error
     without a slice is of the slice `unknown`: the counts of a judge sum over the slices to those of all its errors.
     """
-    known = checked_slices(slices)
-    parts = [
-        _error_rows(placed, missing, draws).assign(by=by)
-        for by in dict.fromkeys(known["by"])
-        if (placed := _placed(error_pairs, known[known["by"] == by], by_error=True)) is not None
-    ]
+    parts = _sliced(error_pairs, slices, lambda pairs: _error_estimates(pairs, missing, draws), by_error=True)
     return _stacked(parts, error_columns())
 
 
-def _error_rows(placed: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
-    """The rows of all slices of one kind: a slice of a split is a split of its own while rates are made."""
-    pairs = frames.with_defaults(placed, {"split": frames.NO_SPLIT})
-    estimates = _error_estimates(pairs.assign(split=pairs["slice"] + _APART + pairs["split"]), missing, draws)
-    names = estimates["split"].astype(object).str.split(_APART, n=1)
-    estimates = estimates.assign(slice=names.str[0], split=names.str[1])
-    order = slice_order(list(estimates["slice"]))
-    return estimates.sort_values("slice", key=lambda column: column.map(order.index), kind="stable")
+def _sliced(
+    pairs: pd.DataFrame, slices: pd.DataFrame, made: Callable[[pd.DataFrame], pd.DataFrame], *, by_error: bool = False
+) -> list[pd.DataFrame]:
+    """The rows that `made` gives of each slice, those of one kind together, each with its `by` and `slice`."""
+    known = checked_slices(slices)
+    return [
+        _of_slices(placed, made).assign(by=by)
+        for by in dict.fromkeys(known["by"])
+        if (placed := _placed(pairs, known[known["by"] == by], by_error=by_error)) is not None
+    ]
 
 
 _APART: Final = "\x1f"
+
+
+def _of_slices(placed: pd.DataFrame, made: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all slices at once: while they are made, a slice of a split is a split of its own, and a trace in two
+    slices is two traces."""
+    pairs = frames.with_defaults(placed, {"split": frames.NO_SPLIT})
+    own = {name: pairs["slice"] + _APART + pairs[name].astype(object) for name in ("split", "trace_id")}
+    rows = made(pairs.assign(**own).drop(columns="slice"))
+    names = rows["split"].astype(object).str.split(_APART, n=1)
+    rows = rows.assign(slice=names.str[0], split=names.str[1])
+    order = slice_order(list(rows["slice"]))
+    return rows.sort_values("slice", key=lambda column: column.map(order.index), kind="stable")
 
 
 def _error_estimates(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
@@ -103,16 +112,12 @@ def score_slices(
     not_applicable, missing, reason. Slices of errors alone (span kinds) have no scores. A trace with several tools
     counts in the slice of each; of every other kind it is in one slice, `unknown` where none is known.
     """
-    known = checked_slices(slices)
-    parts = [
-        _score_rows(part, missing, draws).assign(by=by, slice=name) for by, name, part in _parts(score_pairs, known)
-    ]
+    parts = _sliced(
+        score_pairs,
+        slices,
+        lambda pairs: scores.score_estimates(pairs, missing=missing, draws=draws, names=SCORE_RATES),
+    )
     return _stacked(parts, score_columns())
-
-
-def _score_rows(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:
-    estimates = scores.score_estimates(pairs, missing=missing, draws=draws)
-    return estimates[estimates["metric"].isin(SCORE_RATES)]
 
 
 def score_columns() -> dict[str, str]:
@@ -131,10 +136,7 @@ def consistency_slices(ratings: pd.DataFrame, slices: pd.DataFrame, *, draws: in
     `ratings` of judges alone. One row per by, slice, judge_model, dimension, split and metric: value, low, high, n
     (units with two ratings), failed, not_applicable, reason. Slices are those of whole traces, as in `score_slices`.
     """
-    parts = [
-        _repeat_rows(reliability.reliability_table(part, draws=min(draws, 1))).assign(by=by, slice=name)
-        for by, name, part in _parts(_with_traces(ratings), checked_slices(slices))
-    ]
+    parts = _sliced(_with_traces(ratings), slices, lambda rows: _repeat_rows(rows, min(draws, 1)))
     return _stacked(parts, consistency_columns())
 
 
@@ -148,7 +150,8 @@ def consistency_columns() -> dict[str, str]:
     }
 
 
-def _repeat_rows(table: pd.DataFrame) -> pd.DataFrame:
+def _repeat_rows(ratings: pd.DataFrame, draws: int) -> pd.DataFrame:
+    table = reliability.reliability_table(ratings, draws=draws)
     own = table[table["runs"] > 1]
     kept = [*reliability.KEYS, "n", "failed", "not_applicable"]
     parts = []
@@ -170,16 +173,12 @@ def people_slices(ratings: pd.DataFrame, slices: pd.DataFrame, *, draws: int = D
     `ratings` of people alone. One row per by, slice, dimension, split and metric: value, low, high, n (units that two
     people rated), reason. Slices are those of whole traces, as in `score_slices`.
     """
-    parts = [
-        _people_rows(part, draws).assign(by=by, slice=name)
-        for by, name, part in _parts(_with_traces(ratings), checked_slices(slices))
-    ]
+    parts = _sliced(_with_traces(ratings), slices, lambda rows: _people_rows(rows, draws))
     return _stacked(parts, people_columns())
 
 
 def _people_rows(ratings: pd.DataFrame, draws: int) -> pd.DataFrame:
-    rows = raters.people_estimates(ratings.assign(judge_model=AMONG_PEOPLE), draws=draws)
-    return rows[rows["metric"].isin(PEOPLE_RATES)]
+    return raters.people_estimates(ratings.assign(judge_model=AMONG_PEOPLE), draws=draws, names=PEOPLE_RATES)
 
 
 def people_columns() -> dict[str, str]:
@@ -195,10 +194,7 @@ def people_error_slices(person_pairs: pd.DataFrame, slices: pd.DataFrame, *, dra
     One row per by, slice, dimension, split, kind and metric: value, low, high, n, traces, people, reason. Slices are
     those of whole traces: each person's errors are their own, and are in no slice of the reference's errors.
     """
-    parts = [
-        _people_errors(part, draws).assign(by=by, slice=name)
-        for by, name, part in _parts(person_pairs, checked_slices(slices))
-    ]
+    parts = _sliced(person_pairs, slices, lambda pairs: _people_errors(pairs, draws))
     return _stacked(parts, people_error_columns())
 
 
@@ -300,16 +296,6 @@ def slice_order(names: Sequence[str]) -> list[str]:
         return name == UNKNOWN, number is None, int(number[0]) if number else 0, name
 
     return sorted(set(names), key=place)
-
-
-def _parts(pairs: pd.DataFrame, slices: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """The pairs of scores of each by and slice."""
-    for by in dict.fromkeys(slices["by"]):
-        placed = _placed(pairs, slices[slices["by"] == by], by_error=False)
-        if placed is not None:
-            places = placed.groupby("slice", sort=False).indices
-            for name in slice_order([str(one) for one in places]):
-                yield by, name, placed.iloc[places[name]].drop(columns="slice")
 
 
 def _placed(pairs: pd.DataFrame, own: pd.DataFrame, *, by_error: bool) -> pd.DataFrame | None:
@@ -456,7 +442,9 @@ def _judges_of_ratings(units: pd.DataFrame) -> dict[tuple[str, ...], str]:
 def _test_rows(
     placed: pd.DataFrame, judges: dict[tuple[str, ...], str], draws: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    parts = dict(iter(_beside_others(placed).groupby(_JUDGE, sort=False)))
+    units = _beside_others(placed)
+    places = {name: pd.factorize(units[name], sort=True)[0] for name in ("trace_id", "slice")}
+    parts = dict(iter(units.assign(**places).groupby(_JUDGE, sort=False)))
     for names, why in judges.items():
         part = parts.get(names)
         tested = _untested(why) if part is None else _tested(part, draws, seed)
