@@ -50,6 +50,26 @@ def read_message(value: Json) -> ParsedMessage | None:
     return read[0] if read is not None and len(read) == 1 else None
 
 
+def message_of(value: dict[str, Json]) -> ParsedMessage:
+    """As `read_message`; of a form not known here the role and the content as they stand, and all else as the rest."""
+    read = read_message(value)
+    if read is not None:
+        return read
+    role = value.get("role")
+    told = ("content", "role") if isinstance(role, str) else ("content",)
+    rest = {key: item for key, item in value.items() if key not in told and item is not None}
+    return ParsedMessage(Message(text_or_json(role), content_text(value.get("content"))), rest or None)
+
+
+def unread_of(turn: ParsedMessage) -> dict[str, Json]:
+    """A role and calls of tools that are of no form known here, by their names."""
+    rest = turn.rest if isinstance(turn.rest, dict) else {}
+    calls = rest.get("tool_calls")
+    if isinstance(calls, list) and all(call in (None, {"type": "function"}) for call in calls):
+        calls = None
+    return without_nulls({"role": rest.get("role"), "tool_calls": calls})
+
+
 def read_turn(value: Json) -> list[ParsedMessage] | None:
     """The messages that one JSON value writes: one, or one for each tool's result; None in a form not known here.
 
@@ -320,7 +340,8 @@ def _response_item(value: dict[str, Json]) -> ParsedMessage | None:
             left["output"] = rest
             message = Message("tool", content, (), None, text_or_json(call_id))
         case "reasoning" if isinstance(left.get("summary"), list):
-            thoughts = [text_of(part) for part in (*_list(left.pop("summary")), *_list(left.get("content")))]
+            parts = (*_list(left.pop("summary")), *_list(left.get("content")))
+            thoughts = [text_or_json(part) if (text := text_of(part)) is None else text for part in parts]
             if isinstance(left.get("content"), list):
                 del left["content"]
             message = Message("assistant", None, (), None, None, joined(thoughts) or "")

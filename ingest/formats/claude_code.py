@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from tracejury.ingest.conventions.message_json import content_text, read_message
+from tracejury.ingest.conventions.message_json import content_text, message_of
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, time_of_any
 from tracejury.ingest.formats.otel import take_documents, together
@@ -20,8 +20,7 @@ from tracejury.ingest.formats.spans import brief
 from tracejury.ingest.formats.trajectory import Session, Usage, session_trace
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.sniff import FileSample
-from tracejury.ingest.times import integer
-from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, Trace
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 NAME = "claude_code"
 MERGES = True
@@ -31,6 +30,8 @@ _OF_GEMINI = re.compile(rb'"role"\s*:\s*"model"')
 """How Qwen Code, whose sessions have the same frame, names the speaker of a message."""
 _NOT_SAID = ("<command-", "<local-command-", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
 """How records of the role user begin that no user wrote."""
+
+_FLAGS = ("issidechain", "ismeta", "iscompactsummary", "isapierrormessage")
 
 Record = dict[str, Json]
 
@@ -99,6 +100,7 @@ def _take(value: Json, place: str, source: Source, records: _Records, last: list
     if not isinstance(value, dict):
         raise IngestError(f"{brief(value)} is no record of a session", place=place, remedy="export it again")
     value = _as_transcript(value)
+    _name_wrong_types(Fields(value, place, records.warnings))
     uuid, named = as_text(value.get("uuid")), as_text(value.get("sessionId"))
     if named is None and not last[0]:
         records.titles.append(value)
@@ -120,6 +122,18 @@ def _take(value: Json, place: str, source: Source, records: _Records, last: list
         files.append(source)
 
 
+def _name_wrong_types(record: Fields) -> None:
+    """Warn of each field of a record that is read below and holds another type than a transcript writes."""
+    record.time("timestamp")
+    for name in _FLAGS:
+        record.flag(name)
+    message = record.inner("message")
+    message.word("model")
+    usage = message.inner("usage")
+    for name in ("inputtokens", "cachecreationinputtokens", "cachereadinputtokens", "outputtokens"):
+        usage.count(name)
+
+
 def _as_transcript(value: Record) -> Record:
     """A record of a stream under the names that a transcript gives."""
     if "session_id" not in value or "sessionId" in value:
@@ -132,16 +146,16 @@ def _as_transcript(value: Record) -> Record:
 def _trace(session_id: str, items: list[Record], records: _Records) -> Trace:
     files = records.files[session_id]
     agents = _sidechains(items)
-    if all(item.get("isSidechain") for item in items):  # the transcript of a sub-agent alone
+    if all(_is_side(item) for item in items):  # the transcript of a sub-agent alone
         name, only = next(iter(agents.items()))
         session_id, items = f"{session_id}-{name}", [{**item, "isSidechain": False} for item in only]
         del agents[name]
     main = Session(span_id=session_id, agent="claude-code")
     sessions = [main]
     starts: dict[str, str] = {}  # sub-agents by the tool call that started them
-    for item in [one for one in items if not one.get("isSidechain")]:
+    for item in [one for one in items if not _is_side(one)]:
         _note_start(item, starts)
-    _tell(main, [one for one in items if not one.get("isSidechain")])
+    _tell(main, [one for one in items if not _is_side(one)])
     for name, side in agents.items():
         call = name if main.tool_span(name) is not None else starts.get(name) or _call_of_prompt(main, side)
         tool = main.tool_span(call) if call is not None else None
@@ -169,7 +183,7 @@ def _sidechains(items: Sequence[Record]) -> dict[str, list[Record]]:
     chains: dict[str, list[Record]] = {}
     chain_of: dict[str, str] = {}
     for item in items:
-        if not item.get("isSidechain"):
+        if not _is_side(item):
             continue
         uuid, above = as_text(item.get("uuid")) or "", as_text(item.get("parentUuid")) or ""
         name = as_text(item.get("agentId")) or chain_of.get(above) or uuid or f"agent-{len(chains) + 1}"
@@ -231,6 +245,11 @@ def _answer_id(item: Record) -> str | None:
     return as_text(_message(item).get("id")) or as_text(item.get("requestId"))
 
 
+def _is_side(item: Record) -> bool:
+    """Whether a record is of a sub-agent."""
+    return item.get("isSidechain") is True
+
+
 def _message(item: Record) -> Record:
     message = item.get("message")
     return message if isinstance(message, dict) else {}
@@ -245,22 +264,20 @@ def _answer(session: Session, items: Sequence[Record]) -> None:
     first, last = items[0], _message(items[-1])
     contents = [_message(item).get("content") for item in items]
     whole: Json = contents[0] if len(items) == 1 else [b for c in contents for b in (c if isinstance(c, list) else [c])]
-    turn = read_message({"role": "assistant", "content": whole})
-    message = turn.message if turn is not None else Message("assistant", content_text(whole))
-    usage = last.get("usage")
+    turn = message_of({"role": "assistant", "content": whole})
     attributes: Record = {f"message.{key}": last[key] for key in ("usage", "stop_reason") if last.get(key) is not None}
     attributes.update(
         {key: first[key] for key in ("requestId", "uuid", "error", "apiErrorStatus") if first.get(key) is not None}
     )
-    if turn is not None and turn.rest is not None:
+    if turn.rest is not None:
         attributes["message.rest"] = turn.rest
     model = as_text(last.get("model"))
     session.answer(
-        message,
+        turn.message,
         start=time_of_any(first.get("timestamp")),
         time=time_of_any(items[-1].get("timestamp")),
         model=None if model == "<synthetic>" else model,
-        usage=_usage(Fields(usage)) if isinstance(usage, dict) else None,
+        usage=_usage(Fields(last.get("usage") or {})),
         span_id=as_text(first.get("uuid")),
         failed=bool(first.get("isApiErrorMessage")),
         attributes=attributes,
@@ -269,9 +286,9 @@ def _answer(session: Session, items: Sequence[Record]) -> None:
 
 def _usage(usage: Fields) -> Usage:
     """Tokens as Anthropic counts them: what was read from a cache or written to it is not in `input_tokens`."""
-    parts = [integer(usage.take(name)) for name in ("inputtokens", "cachecreationinputtokens", "cachereadinputtokens")]
+    parts = [usage.count(name) for name in ("inputtokens", "cachecreationinputtokens", "cachereadinputtokens")]
     known = [part for part in parts if part is not None]
-    return Usage(prompt=sum(known) if known else None, completion=integer(usage.take("outputtokens")))
+    return Usage(prompt=sum(known) if known else None, completion=usage.count("outputtokens"))
 
 
 def _user(session: Session, item: Record) -> None:
@@ -288,8 +305,7 @@ def _user(session: Session, item: Record) -> None:
             as_text(block.get("tool_use_id")), text, time=time, failed=failed, status_message=text, attributes=more
         )
     if others:
-        turn = read_message({"role": "user", "content": others})
-        message = turn.message if turn is not None else Message("user", content_text(others))
+        message = message_of({"role": "user", "content": others}).message
         is_said = not (item.get("isMeta") or item.get("isCompactSummary")) and not results
         session.say(message, time=time, is_goal=is_said and not (message.content or "").lstrip().startswith(_NOT_SAID))
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tracejury.ingest.conventions.message_json import content_text, read_message
+from tracejury.ingest.conventions.message_json import content_text, message_of, read_message
 from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.codex_exec import is_event, read_events
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, time_of_any
+from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.otel import take_documents
 from tracejury.ingest.formats.spans import brief, kept
 from tracejury.ingest.formats.trajectory import Session, Usage, one_answer, session_trace
@@ -73,7 +73,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     def take(value: Json, place: str) -> None:
         if not isinstance(value, dict):
             raise IngestError(f"{brief(value)} is no record of a session", place=place, remedy="export it again")
-        records.append((value, time_of_any(value.get("timestamp"))))
+        records.append((value, Fields(value, place, warnings).time("timestamp")))
 
     bad = yield from take_documents((source,), take, warnings)
     if not records:
@@ -146,7 +146,7 @@ def _meta(rollout: _Rollout, payload: Record, time: int | None) -> None:
 
 
 def _item(rollout: _Rollout, item: Record, time: int | None) -> None:
-    kind = item.get("type")
+    kind = as_text(item.get("type"))
     is_answer = kind in _CALLS or kind == "reasoning" or (kind == "message" and item.get("role") == "assistant")
     if is_answer:
         rollout.items.append(item)
@@ -165,10 +165,7 @@ def _item(rollout: _Rollout, item: Record, time: int | None) -> None:
 
 
 def _say(rollout: _Rollout, item: Record, time: int | None) -> None:
-    turn = read_message(item)
-    message = (
-        turn.message if turn is not None else Message(as_text(item.get("role")), content_text(item.get("content")))
-    )
+    message = message_of(item).message
     text = message.content or ""
     rollout.said.add(text)
     rollout.session.say(message, time=time, is_goal=not text.lstrip().startswith(_NOT_SAID))
@@ -198,7 +195,7 @@ def _close(rollout: _Rollout) -> None:
     calls: list[ToolCall] = []
     rest: list[Json] = []
     for item in rollout.items:
-        kind, left = item.get("type"), dict(item)
+        kind, left = as_text(item.get("type")), dict(item)
         if kind in _CALLS:
             name = as_text(left.pop("name", None)) or str(kind).removesuffix("_call")
             arguments = next((left.pop(key) for key in ("arguments", "input", "action") if key in left), None)
@@ -206,7 +203,7 @@ def _close(rollout: _Rollout) -> None:
         else:
             turn = read_message(item)
             answers += [turn.message] if turn is not None else []
-            left = turn.rest if turn is not None and isinstance(turn.rest, dict) else {}
+            left = left if turn is None else turn.rest if isinstance(turn.rest, dict) else {}
         left.pop("type", None)
         if left:
             rest.append(kept(left))
@@ -243,9 +240,9 @@ def _count(rollout: _Rollout, usage: Json) -> None:
     """The tokens of the last call, once: what comes again says the same."""
     if not isinstance(usage, dict) or rollout.last_call is None or rollout.last_call.prompt_tokens is not None:
         return
-    counts = Fields(usage)
+    counts = Fields(usage, "usage", rollout.last_call.warnings)
     prompt, completion, total, reasoning = (
-        integer(counts.take(name)) for name in ("inputtokens", "outputtokens", "totaltokens", "reasoningoutputtokens")
+        counts.count(name) for name in ("inputtokens", "outputtokens", "totaltokens", "reasoningoutputtokens")
     )
     used = Usage(prompt=prompt, completion=completion, total=total, reasoning=reasoning)
     Session.count(rollout.last_call, used)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from tracejury.ingest.conventions.message_json import content_text
 from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.trajectory import Session, Usage, one_answer, session_trace
 from tracejury.ingest.times import integer
 from tracejury.ingest.trace import Json, Message, Source, ToolCall, Trace
@@ -170,11 +171,9 @@ def _own_id(thread: _Thread, item: Record) -> str:
 
 def _add_usage(thread: _Thread, usage: Json) -> None:
     """The tokens of a turn, which are those of several calls, to those of the thread."""
-    if not isinstance(usage, dict):
-        return
-    before = thread.usage or Usage()
+    before, counts = thread.usage or Usage(), Fields({} if usage is None else usage, "usage", thread.session.warnings)
     prompt, completion, reasoning = (
-        integer(usage.get(name)) for name in ("input_tokens", "output_tokens", "reasoning_output_tokens")
+        counts.count(name) for name in ("inputtokens", "outputtokens", "reasoningoutputtokens")
     )
     thread.usage = Usage(
         prompt=_sum(before.prompt, prompt), completion=_sum(before.completion, completion),

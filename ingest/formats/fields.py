@@ -41,8 +41,10 @@ class Fields:
         for name in self._values:
             self._by_name.setdefault(plain_name(name), name)
 
-    def __len__(self) -> int:
-        return len(self._values)
+    @property
+    def values(self) -> dict[str, Json]:
+        """What nobody took, as it stands."""
+        return dict(self._values)
 
     def take(self, *names: str) -> Json:
         """The value of the first of these names (written as `plain_name`) that is there."""
@@ -64,6 +66,10 @@ class Fields:
     def text(self, *names: str) -> str | None:
         """As `take`: text as it is, anything else as JSON text; None for an empty text too."""
         return as_text(self.take(*names)) or None
+
+    def word(self, *names: str) -> str | None:
+        """A text of which a reader asks whether it is one that it knows: no other type will do."""
+        return self._typed(lambda value: value if isinstance(value, str) else None, "a text", names)[1]
 
     def count(self, *names: str) -> int | None:
         """A whole number, also one written as text."""

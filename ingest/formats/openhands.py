@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from tracejury.ingest.conventions.message_json import content_text, read_message
+from tracejury.ingest.conventions.message_json import content_text, message_of, read_message, unread_of
 from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, time_of_any
+from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.otel import take_documents, together
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.spans import kept
@@ -102,19 +102,17 @@ def _events_of(row: Record) -> list[Json] | None:
 
 
 def _trace(events: Sequence[Json], row: Record, source: Source) -> Trace:
-    named = Fields(row)
+    session = Session(span_id=_stem(source.file), agent="openhands")
+    named = Fields(row, warnings=session.warnings)
     identity = named.text("instanceid", "conversationid", "trajectoryid", "sid", "id")
-    session = Session(span_id=identity or _stem(source.file), agent="openhands")
     warnings = [] if identity else [f"no_trace_id: the file names no conversation; called {session.span_id}"]
-    for number, event in enumerate(events):
-        if not isinstance(event, dict):
-            session.warnings.append(f"unreadable_span: event {number} is no object")
-        elif "kind" in event:
-            _sdk_event(session, event)
+    session.span_id = session.root.span_id = identity or session.span_id
+    named.drop(*_LISTS)
+    for fields in Fields({"history": [*events]}, warnings=session.warnings).objects("history", code="unreadable_span"):
+        if fields.peek("kind") is not None:
+            _sdk_event(session, fields)
         else:
-            _event(session, event)
-    for name in _LISTS:
-        named.take(name)
+            _event(session, fields)
     return session_trace(
         [session], trace_id=session.span_id, format=NAME, source=source, attributes=named.rest(), warnings=warnings
     )
@@ -128,9 +126,9 @@ def _stem(file: str) -> str:
 # ---- actions and observations ----------------------------------------------------------------------------------
 
 
-def _event(session: Session, event: Record) -> None:
-    fields = Fields(event)
-    time, source = time_of_any(fields.take("timestamp")), fields.text("source")
+def _event(session: Session, fields: Fields) -> None:
+    event = fields.values
+    time, source = fields.time("timestamp"), fields.word("source")
     action, observation = fields.text("action"), fields.text("observation")
     name = action or observation or "event"
     if name in _IDLE or (action is None and observation is None):
@@ -146,7 +144,7 @@ def _event(session: Session, event: Record) -> None:
 
 
 def _said(session: Session, fields: Fields, source: str | None, action: str, time: int | None) -> None:
-    args = Fields(fields.nested("args"))
+    args = fields.inner("args")
     text = args.text("content") or fields.text("message")
     if source == "agent" and action == "message":
         usage, model, rest = _usage(fields)
@@ -168,22 +166,24 @@ def _event_id(session: Session, fields: Fields) -> str | None:
 
 def _action(session: Session, fields: Fields, action: str, time: int | None) -> None:
     """What the agent did: the call of its model that chose it, and the call of the tool."""
-    metadata = Fields(fields.nested("toolcallmetadata"))
-    response = Fields(metadata.nested("modelresponse"))
+    metadata = fields.inner("toolcallmetadata")
+    response = metadata.inner("modelresponse")
     args = fields.nested("args")
     thought = args.pop("thought", None)
     call_id, name = metadata.text("toolcallid"), metadata.text("functionname") or action
-    choice = next((one for one in response.listed("choices") if isinstance(one, dict)), {})
-    turn = read_message(choice.get("message"))
-    arguments = next((call.arguments for call in (turn.message.tool_calls if turn else ()) if call.id == call_id), None)
+    choice = next(response.objects("choices"), Fields({}))
+    turn = message_of(choice.nested("message"))
+    arguments = next((call.arguments for call in turn.message.tool_calls if call.id == call_id), None)
     own_id = _event_id(session, fields)
     call = ToolCall(name, arguments or arguments_text(args), call_id or (f"{own_id}-tool" if own_id else None))
-    text = turn.message.content if turn is not None and turn.message.content else as_text(thought) or None
+    text = turn.message.content or as_text(thought) or None
     if text is None and action == "finish":
         text = as_text(args.get("final_thought")) or fields.text("message")
     usage, model, rest = _usage(fields, response)
+    if unread := unread_of(turn):
+        rest["response.message"] = kept(unread)
     session.answer(
-        Message("assistant", text, (call,), reasoning=turn.message.reasoning if turn is not None else None),
+        Message("assistant", text, (call,), reasoning=turn.message.reasoning),
         time=time, model=model, usage=usage, span_id=own_id,
         attributes={**rest, "action": action, "args": kept(args), **fields.rest()},
     )  # fmt: skip
@@ -197,13 +197,16 @@ def _usage(fields: Fields, response: Fields | None = None) -> tuple[Usage | None
     rest: Record = {"llm_metrics": kept(metrics)} if metrics else {}
     if response is None:
         return None, None, rest
-    counts = Fields(response.nested("usage"))
-    used = Usage(prompt=integer(counts.take("prompttokens")), completion=integer(counts.take("completiontokens")))
+    counts = response.inner("usage")
+    used = Usage(
+        prompt=counts.count("prompttokens"), completion=counts.count("completiontokens"),
+        total=counts.count("totaltokens"),
+    )  # fmt: skip
     return used, response.text("model"), {**rest, **response.rest("response.")}
 
 
 def _observation(session: Session, fields: Fields, observation: str, time: int | None) -> None:
-    metadata, cause = Fields(fields.nested("toolcallmetadata")), fields.text("cause")
+    metadata, cause = fields.inner("toolcallmetadata"), fields.text("cause")
     content, extras = fields.take("content"), fields.nested("extras")
     call_id = metadata.text("toolcallid") or (f"{session.span_id}-{cause}-tool" if cause is not None else None)
     tool = session.tool_span(call_id) if call_id is not None else None
@@ -222,9 +225,9 @@ def _observation(session: Session, fields: Fields, observation: str, time: int |
 # ---- events of the SDK -----------------------------------------------------------------------------------------
 
 
-def _sdk_event(session: Session, event: Record) -> None:
-    fields = Fields(event)
-    kind, time = fields.text("kind") or "event", time_of_any(fields.take("timestamp"))
+def _sdk_event(session: Session, fields: Fields) -> None:
+    event = fields.values
+    kind, time = fields.text("kind") or "event", fields.time("timestamp")
     match kind:
         case "SystemPromptEvent":
             prompt = fields.take("systemprompt")
@@ -237,8 +240,6 @@ def _sdk_event(session: Session, event: Record) -> None:
             _sdk_action(session, fields, time)
         case "ObservationEvent" | "AgentErrorEvent" | "UserRejectObservation":
             _sdk_observation(session, fields, kind, time)
-        case "Condensation":
-            session.event(kind, event, time)
         case _:
             session.event(kind, event, time)
 
@@ -246,8 +247,7 @@ def _sdk_event(session: Session, event: Record) -> None:
 def _sdk_message(session: Session, fields: Fields, time: int | None) -> None:
     source, held = fields.text("source"), fields.nested("llmmessage")
     role = as_text(held.get("role")) or ("assistant" if source == "agent" else "user")
-    turn = read_message({**held, "role": role})
-    message = turn.message if turn is not None else Message(role, content_text(held.get("content")))
+    message = message_of({**held, "role": role}).message
     if role == "assistant":
         session.answer(message, time=time, span_id=fields.text("id"), attributes=fields.rest())
     else:
@@ -257,8 +257,8 @@ def _sdk_message(session: Session, fields: Fields, time: int | None) -> None:
 def _sdk_action(session: Session, fields: Fields, time: int | None) -> None:
     """A call of a tool; calls of one answer of the model each have an event, the later ones without a thought."""
     thoughts, reasoning = list(fields.listed("thought")), fields.text("reasoningcontent")
-    raw = Fields(fields.nested("toolcall"))
-    function = Fields(raw.nested("function"))
+    raw = fields.inner("toolcall")
+    function = raw.inner("function")
     action = fields.nested("action")
     name = fields.text("toolname") or raw.text("name") or function.text("name")
     arguments = raw.take("arguments") or function.take("arguments")
@@ -285,8 +285,7 @@ def _sdk_observation(session: Session, fields: Fields, kind: str, time: int | No
         isinstance(held, dict)) else {}  # fmt: skip
     code = integer(held.get("exit_code")) if isinstance(held, dict) else None
     failed = kind != "ObservationEvent" or (isinstance(held, dict) and held.get("is_error") is True) or bool(code)
-    turn = read_message({"role": "tool", "content": content})
-    text = turn.message.content if turn is not None else content_text(content)
+    text = message_of({"role": "tool", "content": content}).message.content
     session.result(
         fields.text("toolcallid"), text, time=time, name=fields.text("toolname"), failed=failed, status_message=text,
         attributes={**rest, **fields.rest()},

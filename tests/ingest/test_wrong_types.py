@@ -32,23 +32,43 @@ def _shipped(name: str) -> Callable[[], Any]:
 
 FILES: dict[str, Callable[[], Any]] = {
     "atif": envelopes.atif,
+    "claude_code": _shipped("claude_code/tide.jsonl"),
+    "codex": _shipped("codex/tide.jsonl"),
     "jaeger": _shipped("jaeger/tide.json"),
     "langfuse": made.langfuse_trace,
     "langsmith": _shipped("langsmith/tide.jsonl"),
+    "openai_agents": _shipped("openai_agents/openai-agents-text.jsonl"),
+    "openhands": envelopes.openhands,
+    "openhands of the SDK": envelopes.openhands_sdk,
     "opik": _shipped("opik/tide.json"),
     "otel_js": envelopes.js_printed,
     "otel_sdk": _shipped("otel_sdk/ferry.spans.jsonl"),
     "phoenix": made.phoenix_rows,
     "span_table": _shipped("span_table/tide.jsonl"),
+    "swe_agent": envelopes.swe_agent,
+    "swe_agent, mini": envelopes.mini_swe_agent,
     "weave": _shipped("weave/tide.jsonl"),
     "zipkin": _shipped("zipkin/tide.json"),
 }
 NOT_READ = {
+    "claude_code": {
+        "*.parentUuid", "*.userType", "*.uuid", "*.message.role", "*.message.id", "*.message.type",
+    },
+    "codex": {"*.payload.content.*.type"},
     "jaeger": {"data.*.traceID", "data.*.spans.*.tags.*.type", "data.*.spans.*.references.*.traceID"},
     "langfuse": {"scores.*", "observations.*"},
+    "openhands": {
+        "*.cause", "*.message", "*.tool_call_metadata.total_calls_in_response",
+        "*.tool_call_metadata.model_response.choices.*.index",
+    },
+    "openhands of the SDK": {
+        "*.system_prompt.type", "*.action.kind", "*.action.port", "*.llm_message.content.*.type",
+        "*.observation.content.*.type",
+    },
     "opik": {"project_name"},
     "otel_js": {"*.parentSpanContext"},
-}
+    "swe_agent": {"trajectory.*.query.*", "trajectory.*.query.*.role", "trajectory.*.query.*.content"},
+}  # fmt: skip
 """Fields whose value no reader keeps where its type is right either: each is told elsewhere, or is a label."""
 
 
