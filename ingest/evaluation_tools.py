@@ -47,8 +47,8 @@ def _datadog(record: Record) -> Iterator[Opinion]:
     values, attributes = record.values, object_of(record.values.get("attributes"))
     for number, one in enumerate(objects_of(attributes.get("metrics"))):
         yield _metric(one, f"{record.place} metrics[{number}]".strip())
-    for name, one in object_of(attributes.get("evaluation")).items():
-        yield _metric({**attributes, "label": name, **object_of(one)}, record.place)
+    for name, metric in object_of(attributes.get("evaluation")).items():
+        yield _metric({**attributes, "label": name, **object_of(metric)}, record.place)
     if "metric_type" in values:
         yield _metric(values, record.place)
 
