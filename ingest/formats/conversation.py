@@ -1,29 +1,33 @@
 """A conversation with a model by itself: a list of messages, a message a line, or an object that holds them.
 
 Requests and saved chats of providers and frameworks, states of LangGraph, sessions of Gemini CLI, Qwen Code, Copilot
-CLI, Cursor, Goose, OpenCode, Cline and ADK, runs of tau-bench, rows of training data. Of several in a file each is a
-trace; a record that is no message is kept as an event.
+CLI, Cursor, Goose, OpenCode, Cline, Strands and ADK, exports of ChatGPT and Claude, AG-UI's events, batches of
+providers and logs of gateways, runs of tau-bench, rows of training data. Of several in a file each is a trace; a
+record that is no message is kept as an event.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import PurePath
 from typing import NamedTuple, cast
 
+from tracejury.ingest.formats.event_streams import as_lines, messages_of_events, usage_by_call
+from tracejury.ingest.formats.exchanges import exchange, lone_answer
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import take_documents
+from tracejury.ingest.formats.otel import take_documents, together
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.trajectory import Session, one_answer, session_trace
-from tracejury.ingest.formats.turns import Record, Turn, read_record
+from tracejury.ingest.formats.turns import Record, Turn, path_of_tree, read_record
 from tracejury.ingest.leftovers import holds_text
 from tracejury.ingest.parse import parse_documents
-from tracejury.ingest.sniff import FileSample
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, Trace
+from tracejury.ingest.words import counted
 
 NAME = "conversation"
 
@@ -32,15 +36,22 @@ _LISTS = (
     "simulations", "data", "state", "channel_values", "prompt",
 )  # fmt: skip
 """Where an object holds a conversation, or what holds one."""
-_IDS = ("sessionid", "threadid", "conversationid", "trajid", "id", "uuid", "instanceid", "taskid", "requestid")
-_REQUESTS = ("request", "request_body", "requestBody", "req", "input", "inputs", "body", "payload")
-_RESPONSES = ("response", "response_body", "responseBody", "res", "output", "outputs", "completion")
+_IDS = (
+    "sessionid", "threadid", "traceid", "conversationid", "trajid", "customid", "recordid", "id", "uuid", "instanceid",
+    "taskid", "requestid", "responseid",
+)  # fmt: skip
 _NOT_ASKED = re.compile(
     r"<(environment_details|environment_context|environment_info|system-reminder|user_info|system_info)>.*?</\1>", re.S
 )
 """What coding agents put beside the words of a user."""
 _TASK = re.compile(r"<(task|user_query|user_message)>(.*)</\1>", re.S)
+_CLINE = ("api_conversation_history.json", "ui_messages.json")
+"""The files of one task of Cline or Roo Code: what its model was sent and answered, and what its page shows."""
+_MESSAGE_FILE = re.compile(r"(?:^|[/\\])messages[/\\]message_(\d+)\.json$")
+_SESSION = re.compile(r"session_([^/\\]+)[/\\]agents[/\\]agent_([^/\\]+)[/\\]messages[/\\]")
+"""Where Strands keeps each message of an agent in a session."""
 _MOST_LEVELS = 5
+NO_REQUEST = "no_request: the file holds what the model answered, not what it was asked"
 
 
 class Conversation(NamedTuple):
@@ -48,22 +59,50 @@ class Conversation(NamedTuple):
 
     records: Sequence[Record]
     above: tuple[Record, ...] = ()
+    warning: str | None = None
+
+
+def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The two files that Cline keeps of a task, and the messages of a Strands session, one a file."""
+    tasks = [(name, name.removesuffix(_CLINE[0]) + _CLINE[1]) for name in names if name.endswith(_CLINE[0])]
+    folders: dict[str, list[str]] = {}
+    for name in names:
+        if match := _MESSAGE_FILE.search(name):
+            folders.setdefault(name[: match.start()], []).append(name)
+    sessions = [tuple(sorted(some, key=_number)) for some in folders.values() if len(some) > 1]
+    return [*(task for task in tasks if task[1] in names), *sessions]
+
+
+def _number(name: str) -> int:
+    match = _MESSAGE_FILE.search(name)
+    return int(match[1]) if match else 0
+
+
+def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
+    """The conversation that these files hold together."""
+    yield from read(replace(together(sources), file=sources[0].file))
 
 
 def sniff(sample: FileSample) -> bool:
     """Messages of both a user and a model, wherever the document, or the lines together, hold them."""
-    if not sample.whole or sample.start[:1] not in (b"{", b"["):
+    if _MESSAGE_FILE.search(sample.file) and {"message", "message_id", "role"} <= sample.keys:
+        return True
+    data = as_lines(sample.data)
+    if not sample.whole or data.lstrip()[:1] not in (b"{", b"["):
         return False
-    documents = [document.value for document in parse_documents(sample.data) if document.error is None]
+    documents = [document.value for document in parse_documents(data) if document.error is None]
     return any(True for _ in _conversations(documents))
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """The trace of each conversation of the file."""
-    documents: list[Json] = []
+    places: list[tuple[str, Json]] = []
     warnings: list[str] = []
-    yield from take_documents((source,), lambda value, _: documents.append(value), warnings)
-    found = list(_conversations(documents))
+    lines = replace(source, data=as_lines(source.data))
+    yield from take_documents((lines,), lambda value, place: places.append((place, value)), warnings)
+    documents = [value for _, value in places]
+    found = _continued(list(_conversations(documents)), source.file)
+    yield from (rejected(source.file, error) for error in map(_failure, places) if error is not None and found)
     if not found:
         raise IngestError("holds no conversation of a user and a model", remedy="export it again")
     names = [_trace_id(one, source.file) for one in found]
@@ -72,13 +111,42 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
         yield _trace(one, own, source, warnings)
 
 
+def _failure(record: tuple[str, Json]) -> IngestError | None:
+    """Why a record of a batch holds no answer of a model; None where it holds one."""
+    place, value = record
+    if not isinstance(value, dict) or any(True for _ in _within(value, (), 0)):
+        return None
+    result = value.get("result")
+    error = value.get("error", result.get("error") if isinstance(result, dict) else None)
+    remedy = "ask for it again, or leave it out"
+    return IngestError(f"the request failed: {as_text(error)}", place=place, remedy=remedy) if error else None
+
+
 def _conversations(documents: list[Json]) -> Iterator[Conversation]:
-    """Those of a file: of each document, else of its lines together."""
+    """Those of a file: of its lines as events of one agent, of each document, else of its lines together."""
+    told = messages_of_events([cast("Record", one) for one in documents if isinstance(one, dict)])
+    if told is not None and _is_conversation(told[0]):
+        yield Conversation(*told)
+        return
+    pages = [usage for document in documents if (usage := usage_by_call(_objects(document)))]
+    others = [document for document in documents if not usage_by_call(_objects(document))]
+    if pages and others:
+        yield from (_with_usage(one, pages[0]) for one in _conversations(others))
+        return
     inner = [one for document in documents for one in _within(document, (), 0)]
-    if inner or len(documents) < 2:
-        yield from inner
-    else:
-        yield from _within(documents, (), 0)
+    is_whole = any(one.warning != NO_REQUEST for one in inner)
+    together = list(_within(documents, (), 0)) if len(documents) > 1 and not is_whole else []
+    yield from together if any(one.warning != NO_REQUEST for one in together) else inner
+
+
+def _with_usage(conversation: Conversation, usage: Sequence[Json]) -> Conversation:
+    """The conversation with the tokens of each of its calls, where the page shows as many requests as it has."""
+    answers = [n for n, record in enumerate(conversation.records) if record.get("role") == "assistant"]
+    if len(answers) != len(usage):
+        return conversation
+    told = dict(zip(answers, usage, strict=True))
+    records = [{**one, "usage": told[n]} if told.get(n) else one for n, one in enumerate(conversation.records)]
+    return conversation._replace(records=records)
 
 
 def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conversation]:
@@ -87,15 +155,18 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
         return
     if isinstance(value, list):
         records = [cast("Record", one) for one in value if isinstance(one, dict)]
-        if len(records) == len(value) and _is_conversation(records):
+        told = messages_of_events(records)
+        if told is not None and _is_conversation(told[0]):
+            yield Conversation(told[0], (*told[1], *above))
+        elif len(records) == len(value) and _is_conversation(records):
             yield Conversation(_in_order(records), above)
         else:
             for one in records:
                 yield from _within(cast("Json", one), above, level + 1)
     elif isinstance(value, dict):
-        exchange = _exchange(value)
-        if exchange and _is_conversation(exchange):
-            yield Conversation(exchange, (value, *above))
+        own = _of_object(value, above)
+        if own is not None:
+            yield own
             return
         for key in _LISTS:
             inner = list(_within(value[key], (value, *above), level + 1)) if key in value else []
@@ -104,31 +175,56 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
                 return
 
 
-def _exchange(value: Record) -> list[Record]:
-    """The messages of a request and of its answer that a gateway kept beside each other; none of any other object."""
-    request = next((held for key in _REQUESTS if isinstance(held := opened(value.get(key)), dict)), {})
-    response = next((held for key in _RESPONSES if isinstance(held := opened(value.get(key)), dict)), {})
-    asked = next(
-        (held for key in ("messages", "input", "contents") if isinstance(held := request.get(key), list)), None
-    )
-    if asked is None:
-        return []
-    system = request.get("system", request.get("instructions"))
-    answers = (
-        [
-            inner
-            for one in _objects(response.get("choices", response.get("candidates")))
-            if isinstance(inner := one.get("message", one.get("content")), dict)
-        ]
-        or _objects(response.get("output"))
-        or [response]
-    )
-    first = [{"role": "system", "content": system}] if isinstance(system, (str, list)) and system else []
-    return [cast("Record", one) for one in (*first, *_objects(asked), *answers)]
+def _of_object(value: Record, above: tuple[Record, ...]) -> Conversation | None:
+    """The conversation that an object itself is: a request with its answer, an answer alone, a tree of messages."""
+    records: Sequence[Record] = exchange(value)
+    if records and _is_conversation(records):
+        return Conversation(records, (value, *above))
+    records, left = path_of_tree(value)
+    if records:
+        warning = f"other_branches: {counted(left, 'message')} on other branches of the chat left out" if left else None
+        return Conversation(records, (value, *above), warning)
+    records = lone_answer(value)
+    if any(turn.messages for record in records if (turn := read_record(record)) is not None):
+        return Conversation(records, (value, *above), NO_REQUEST)
+    return None
 
 
 def _objects(value: Json) -> list[dict[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _continued(conversations: list[Conversation], file: str) -> list[Conversation]:
+    """The conversations of a file, a request that goes on with the last one of the same id joined to it.
+
+    Gateways log each call of a model with all that was said before: the calls of one agent become one trace.
+    """
+    joined: list[Conversation] = []
+    last: dict[str, int] = {}
+    for one in conversations:
+        name = _trace_id(one, file)
+        before = joined[last[name]] if name in last else None
+        if before is not None and (new := _beyond(before.records, one.records)) is not None:
+            joined[last[name]] = before._replace(records=(*before.records, *new))
+            continue
+        last[name] = len(joined)
+        joined.append(one)
+    return joined
+
+
+def _beyond(before: Sequence[Record], after: Sequence[Record]) -> Sequence[Record] | None:
+    """The records of `after` that come after those of `before`; None where it does not begin with them."""
+    known = [_words_of(record) for record in before]
+    is_longer = len(after) > len(known) and [_words_of(record) for record in after[: len(known)]] == known
+    return after[len(known) :] if is_longer else None
+
+
+def _words_of(record: Record) -> list[tuple[str | None, str, tuple[tuple[str | None, str | None], ...]]]:
+    turn = read_record(record)
+    return [
+        (one.role, one.content or "", tuple((call.name, call.arguments) for call in one.tool_calls))
+        for one in (turn.messages if turn is not None else ())
+    ]
 
 
 def _is_conversation(records: Sequence[Record]) -> bool:
@@ -159,6 +255,10 @@ def _trace_id(conversation: Conversation, file: str) -> str:
 
 def _name_of(path: PurePath) -> str:
     """What tells the file from others: many tools call it the same in the folder of each task."""
+    if session := _SESSION.search(str(path)):
+        return f"{session[1]}-{session[2]}"
+    if path.name in _CLINE and path.parent.name:
+        return path.parent.name
     return "-".join(filter(None, (path.parent.name, path.name.partition(".")[0])))
 
 
@@ -179,6 +279,7 @@ class _Reading:
 
 def _trace(conversation: Conversation, trace_id: str, source: Source, warnings: Sequence[str]) -> Trace:
     reading = _Reading(Session(span_id=trace_id, agent=_agent(conversation)))
+    reading.session.warnings += [conversation.warning] if conversation.warning else []
     for record in conversation.records:
         turn = read_record(record)
         if turn is None:

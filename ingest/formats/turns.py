@@ -33,7 +33,7 @@ _READ = frozenset({
     "toolid", "toolreturn", "toolrequests", "reasoning", "reasoningcontent", "parameters", "output", "result", "args",
     "id", "uuid", "parentuuid", "parentid", "sessionid", "thoughts", "callid", "subtype", "status", "task",
     "stepnumber", "modeloutput", "observations", "modelinputmessages", "modeloutputmessage", "codeaction",
-    "actionoutput", "isfinalanswer", "source", "functioncall", "blocks", "contents",
+    "actionoutput", "isfinalanswer", "source", "functioncall", "blocks", "contents", "author", "recipient", "channel",
 })  # fmt: skip
 """Fields that the forms here read, or that number and sort records; names as `plain_name` writes them."""
 _DONE = frozenset({"output-available", "output-error", "completed", "error", "result"})
@@ -62,7 +62,9 @@ def read_record(record: Record) -> Turn | None:
     steps = Fields({**fields.nested("timing"), **(meta if isinstance(meta := record.get("metadata"), dict) else {})})
     times = (_moment(fields), _moment(held), time_of_any(steps.take("endtime", "stependtime")))
     moment = next((time for time in times if time is not None), None)
-    model = next((text for one in (fields, held) if (text := one.text("model", "modelname", "modelid"))), None)
+    beside = Fields(meta if isinstance(meta := record.get("metadata"), dict) else {})
+    models = (one.text("model", "modelname", "modelid", "modelslug") for one in (fields, held, beside))
+    model = next((text for text in models if text), None)
     usage = next((used for one in (fields, held) if (used := _usage(one)) is not None), None)
     rest = {key: item for key, item in {**held.rest(), **fields.rest()}.items() if plain_name(key) not in _READ}
     return Turn(messages, moment, model, usage, record.get("delta") is True, rest or None)
@@ -211,9 +213,62 @@ def _share_gpt(record: Record) -> list[Message] | None:
 
 
 def _sender(record: Record) -> list[Message] | None:
-    """Claude's export of chats: `sender` and `text`."""
+    """Claude's export of chats: `sender`, and parts in `content`, or `text` in older ones."""
     role, text = _ROLES.get(str(record.get("sender")).lower()), record.get("text")
+    if role is not None and isinstance(record.get("content"), list) and record["content"]:
+        return _known({"role": role, "content": record["content"]})
     return [Message(role, text)] if role is not None and isinstance(text, str) else None
+
+
+def path_of_tree(value: Record) -> tuple[list[Record], int]:
+    """The messages from the first to the current one of a ChatGPT chat, and the number of those on other branches."""
+    mapping = value.get("mapping")
+    nodes = {key: node for key, node in mapping.items() if isinstance(node, dict)} if isinstance(mapping, dict) else {}
+    messages = {key: message for key, node in nodes.items() if isinstance(message := node.get("message"), dict)}
+    path: list[str] = []
+    key = as_text(value.get("current_node")) or next(reversed(nodes), "")
+    while key in nodes and key not in path:
+        path.append(key)
+        key = as_text(nodes[key].get("parent")) or ""
+    chosen: list[Record] = [messages[key] for key in reversed(path) if key in messages]
+    return chosen, len(messages) - len(chosen)
+
+
+def _chat_gpt(record: Record) -> list[Message] | None:
+    """A message of ChatGPT's export: `author`, `recipient` and `content` of a `content_type`."""
+    author, content = record.get("author"), record.get("content")
+    if not isinstance(author, dict) or not isinstance(content, dict) or "content_type" not in content:
+        return None
+    role, recipient = _ROLES.get(str(author.get("role"))), as_text(record.get("recipient")) or "all"
+    kind, words = content["content_type"], _chat_gpt_words(content)
+    if role is None or kind in ("user_editable_context", "model_editable_context"):
+        return None
+    if kind == "thoughts":
+        thoughts = [joined([as_text(one.get("summary")), as_text(one.get("content"))])
+                    for one in _objects(content.get("thoughts"))]  # fmt: skip
+        return [Message("assistant", None, reasoning=joined(thoughts))]
+    if kind == "reasoning_recap":
+        return []
+    if role == "tool":
+        return [Message("tool", words, (), as_text(author.get("name")))]
+    if role == "assistant" and recipient != "all":
+        return [_call(recipient, words, None)]
+    return [Message(role, words)] if words else []
+
+
+def _chat_gpt_words(content: Record) -> str | None:
+    parts = content.get("parts")
+    if isinstance(parts, list):
+        return result_text([_chat_gpt_part(part) for part in parts if part != ""])[0]
+    return next((held for key in ("text", "result", "content") if isinstance(held := content.get(key), str)), None)
+
+
+def _chat_gpt_part(part: Json) -> Json:
+    """A part in the form of a provider: words, or a picture by its address in ChatGPT's store."""
+    if not isinstance(part, dict):
+        return {"type": "text", "text": as_text(part) or ""}
+    address = part.get("asset_pointer")
+    return {"type": "image", "url": address} if address is not None else {"type": "text", "text": as_text(part)}
 
 
 def _letta(record: Record) -> list[Message] | None:
@@ -349,7 +404,7 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 
 
 _FORMS: tuple[Callable[[Record], list[Message] | None], ...] = (
-    _invocations, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli, _smolagents, _browser_use, _wrapped,
-    _parts, _known, _sender,
+    _invocations, _chat_gpt, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli, _smolagents, _browser_use,
+    _wrapped, _parts, _known, _sender,
 )  # fmt: skip
 """Asked in this order, the more particular first."""

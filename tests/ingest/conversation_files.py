@@ -222,6 +222,116 @@ def continued() -> Row:
     return {"sessionId": SESSION, "title": "t", "history": held}
 
 
+def chat_gpt() -> list[Row]:
+    """A chat of ChatGPT's export, with an answer that was generated anew."""
+
+    def turn(role: str, kind: str, words: str, **more: object) -> Row:
+        content = {"content_type": kind, **({"parts": [words]} if kind == "text" else {"text": words})}
+        return {"author": {"role": role, "name": more.pop("name", None)}, "content": content, "create_time": 1.79e9,
+                "recipient": more.pop("recipient", "all"), "metadata": {"model_slug": "m-1"}}  # fmt: skip
+
+    told = [
+        None, turn("system", "text", ""), turn("user", "text", GOAL),
+        {"author": {"role": "assistant"}, "recipient": "all", "metadata": {}, "content": {
+            "content_type": "thoughts", "thoughts": [{"summary": "Look", "content": THOUGHT}]}},
+        turn("assistant", "code", TEXT, recipient=NAME), turn("tool", "execution_output", RESULT, name=NAME),
+        turn("assistant", "text", ANSWER),
+    ]  # fmt: skip
+    nodes = {f"n{n}": {"id": f"n{n}", "message": one, "parent": f"n{n - 1}" if n else None, "children": [f"n{n + 1}"]}
+             for n, one in enumerate(told)}  # fmt: skip
+    nodes["x"] = {"id": "x", "message": turn("assistant", "text", "At eleven."), "parent": "n5", "children": []}
+    return [{"title": "t", "conversation_id": SESSION, "id": SESSION, "mapping": nodes, "current_node": "n6"}]
+
+
+def claude_ai() -> list[Row]:
+    """A chat of Claude's export."""
+    use = {"type": "tool_use", "id": ID, "name": NAME, "input": ARGUMENTS}
+    result = {"type": "tool_result", "tool_use_id": ID, "content": [text(RESULT)]}
+    thought = {"type": "thinking", "thinking": THOUGHT}
+    chat = [("human", GOAL, [text(GOAL)]), ("assistant", ANSWER, [thought, use, result, text(ANSWER)])]
+    return [{"uuid": SESSION, "name": "t", "chat_messages": [
+        {"uuid": f"u{n}", "text": words, "content": parts, "sender": who, "attachments": [], "files": []}
+        for n, (who, words, parts) in enumerate(chat)]}]  # fmt: skip
+
+
+def ag_ui() -> list[Row]:
+    begun = {"threadId": "t", "runId": SESSION, "input": {"messages": [{"id": "u", "role": "user", "content": GOAL}]}}
+    return [
+        {"type": "RUN_STARTED", **begun},
+        {"type": "REASONING_MESSAGE_CONTENT", "messageId": "r", "delta": THOUGHT},
+        {"type": "TOOL_CALL_START", "toolCallId": ID, "toolCallName": NAME, "parentMessageId": "m"},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": ID, "delta": TEXT[:5]},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": ID, "delta": TEXT[5:]}, {"type": "TOOL_CALL_END", "toolCallId": ID},
+        {"type": "TOOL_CALL_RESULT", "messageId": "k", "toolCallId": ID, "content": RESULT, "role": "tool"},
+        {"type": "TEXT_MESSAGE_START", "messageId": "n", "role": "assistant"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "n", "delta": ANSWER[:3]},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "n", "delta": ANSWER[3:]},
+        {"type": "TEXT_MESSAGE_END", "messageId": "n"}, {"type": "RUN_FINISHED", "threadId": "t", "runId": SESSION},
+    ]  # fmt: skip
+
+
+def sent(events: list[Row]) -> bytes:
+    """Events as a server sends them."""
+    return "".join(f"event: message\ndata: {json.dumps(event)}\n\n" for event in events).encode()
+
+
+def cline() -> list[Row]:
+    told = [
+        ("say", "task", GOAL), ("say", "api_req_started", json.dumps({"tokensIn": 7, "tokensOut": 2})),
+        ("ask", "use_mcp_server", json.dumps({"tool": NAME})), ("say", "mcp_server_response", RESULT),
+        ("say", "api_req_started", json.dumps({"tokensIn": 9, "tokensOut": 3})),
+        ("say", "text", ANSWER[:3]), ("say", "completion_result", ANSWER), ("ask", "completion_result", ""),
+    ]  # fmt: skip
+    rows = [{"ts": 1_790_000_000_000 + n, "type": kind, kind: what, "text": words, "partial": False}
+            for n, (kind, what, words) in enumerate(told)]  # fmt: skip
+    rows[2] = {**rows[2], "ask": "tool", "text": json.dumps({"tool": NAME, **ARGUMENTS})}
+    return [*rows[:5], {**rows[5], "partial": True}, *rows[6:]]
+
+
+def strands() -> list[Row]:
+    call, result = {"toolUseId": ID, "name": NAME, "input": ARGUMENTS}, {"toolUseId": ID, "content": [{"text": RESULT}]}
+    asked, given = said("user", {"text": GOAL}), said("user", {"toolResult": {**result, "status": "success"}})
+    return [asked, said("assistant", {"toolUse": call}), given, said("assistant", {"text": ANSWER})]
+
+
+def spend_logs() -> list[Row]:
+    """The two calls of one session in LiteLLM's log, each with all that was said before."""
+    asked, made = openai(), []
+    for number, end in enumerate((2, 4)):
+        response = {"object": "chat.completion", "model": "m-1", "choices": [{"index": 0, "message": asked[end]}],
+                    "usage": {"prompt_tokens": 7, "completion_tokens": 2}}  # fmt: skip
+        about = {"request_id": f"r{number}", "session_id": SESSION, "call_type": "acompletion", "spend": 0.1}
+        made.append({**about, "messages": asked[:end], "response": json.dumps(response)})
+    return made
+
+
+def portkey() -> Row:
+    *asked, answer = openai()
+    body = {"choices": [{"message": answer}], "model": "m-1", "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
+    return {"id": "log", "trace_id": SESSION, "request": {"method": "POST", "body": {"messages": asked}},
+            "response": {"status": 200, "body": body}}  # fmt: skip
+
+
+def helicone() -> Row:
+    row = portkey()
+    return {"request_id": SESSION, "request_body": row["request"]["body"], "response_body": row["response"]["body"]}
+
+
+def vertex_batch() -> Row:
+    *asked, answer = gemini("content")
+    contents, candidate = [one["content"] for one in asked], {"content": answer["content"], "finishReason": "STOP"}
+    used = {"promptTokenCount": 7, "candidatesTokenCount": 2}
+    request = {"contents": contents, "systemInstruction": {"parts": [{"text": SYSTEM}]}}
+    return {"id": SESSION, "status": "", "request": request, "response": {
+        "candidates": [candidate], "usageMetadata": used, "modelVersion": "m-1"}}  # fmt: skip
+
+
+def bedrock_batch() -> Row:
+    *asked, answer = anthropic()
+    output = {"type": "message", "model": "m-1", "usage": {"input_tokens": 7, "output_tokens": 2}, **answer}
+    return {"recordId": SESSION, "modelInput": {"system": SYSTEM, "messages": asked}, "modelOutput": output}
+
+
 FILES: dict[str, Callable[[], bytes]] = {
     "messages": lambda: dumped(openai()),
     "message lines": lambda: lines(openai()),
@@ -247,5 +357,16 @@ FILES: dict[str, Callable[[], bytes]] = {
     "ai sdk 4": lambda: dumped(ai_sdk()),
     "gateway": lambda: lines([gateway()]),
     "continue": lambda: dumped(continued()),
+    "chatgpt export": lambda: dumped(chat_gpt()),
+    "claude.ai export": lambda: dumped(claude_ai()),
+    "ag-ui lines": lambda: lines(ag_ui()),
+    "ag-ui stream": lambda: sent(ag_ui()),
+    "cline ui": lambda: dumped(cline()),
+    "strands messages": lambda: dumped(strands()),
+    "litellm spend logs": lambda: lines(spend_logs()),
+    "portkey": lambda: lines([portkey()]),
+    "helicone": lambda: lines([helicone()]),
+    "vertex batch": lambda: lines([vertex_batch()]),
+    "bedrock batch": lambda: lines([bedrock_batch()]),
     "training rows": lambda: lines([{"messages": json.dumps(openai()), "instance_id": SESSION}]),
 }

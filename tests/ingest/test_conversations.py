@@ -1,18 +1,20 @@
 """The same story as each tool saves a chat or a session: one agent, two model calls, a tool call with its result."""
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.ingest import conversation_files as made
 from tests.ingest.envelope_files import ANSWER, ARGUMENTS, GOAL, RESULT, SESSION
 from tests.ingest.trail_files import read_all
 
+from tracejury.ingest.readers import read_bytes, read_traces
 from tracejury.ingest.trace import Rejected, Trace
 from tracejury.judging.judges.trace_text import render_trace
 
 NAMELESS = frozenset({
     "messages", "message lines", "request", "anthropic, cline", "goose", "ui messages", "pydantic ai", "letta",
-    "semantic kernel", "smolagents",
+    "semantic kernel", "smolagents", "cline ui", "strands messages",
 })  # fmt: skip
 """Files that name no session: the trace is called as the file."""
 
@@ -34,10 +36,91 @@ def test_a_saved_conversation_is_a_trace_with_each_call_of_a_tool_and_its_result
     assert "SECRET" not in render_trace(trace).text
 
 
+@pytest.mark.parametrize(
+    "name", ["litellm spend logs", "portkey", "helicone", "vertex batch", "bedrock batch", "cline ui"]
+)
+def test_the_model_and_the_tokens_of_a_logged_call_stand_at_the_call(name: str) -> None:
+    (trace,) = read_all(made.FILES[name](), "story.json")
+    assert isinstance(trace, Trace)
+    last = trace.spans[3]
+    assert (last.prompt_tokens, last.completion_tokens) == ((9, 3) if name == "cline ui" else (7, 2))
+    assert last.model == (None if name == "cline ui" else "m-1")
+
+
+def test_branches_of_a_chat_that_are_left_out_are_counted() -> None:
+    (trace,) = read_all(made.FILES["chatgpt export"](), "conversations.json")
+    assert isinstance(trace, Trace)
+    assert any("1 message on other branches" in warning for warning in trace.all_warnings)
+    assert "At eleven." not in render_trace(trace).text
+    assert made.THOUGHT in str(trace.messages)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"id": made.SESSION, "object": "response", "model": "m-1", "status": "completed", "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": made.THOUGHT}]},
+            {"type": "function_call", "name": made.NAME, "arguments": made.TEXT, "call_id": made.ID},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ANSWER}]}],
+         "usage": {"input_tokens": 7, "output_tokens": 2}},
+        {"id": "batch_req", "custom_id": made.SESSION, "error": None, "response": {"status_code": 200, "body": {
+            "object": "chat.completion", "model": "m-1", "usage": {"prompt_tokens": 7, "completion_tokens": 2},
+            "choices": [{"message": {"role": "assistant", "content": ANSWER}}]}}},
+        {"custom_id": made.SESSION, "result": {"type": "succeeded", "message": {
+            "type": "message", "role": "assistant", "model": "m-1", "content": [made.text(ANSWER)],
+            "usage": {"input_tokens": 7, "output_tokens": 2}}}},
+        {"responseId": made.SESSION, "modelVersion": "m-1", "candidates": [{"content": {
+            "role": "model", "parts": [{"text": ANSWER}]}}], "usageMetadata": {
+                "promptTokenCount": 7, "candidatesTokenCount": 2}},
+    ],
+)  # fmt: skip
+def test_an_answer_without_its_request_is_a_call_whose_question_is_missing(answer: dict[str, object]) -> None:
+    (trace,) = read_all(made.lines([answer]), "answer.jsonl")
+    assert isinstance(trace, Trace)
+    assert (trace.trace_id, trace.goal, trace.final_answer) == (made.SESSION, None, ANSWER)
+    (call,) = [span for span in trace.spans if span.kind == "LLM"]
+    assert (call.model, call.prompt_tokens, call.completion_tokens) == ("m-1", 7, 2)
+    assert any(warning.startswith("no_request") for warning in trace.all_warnings)
+
+
+def test_a_request_of_a_batch_that_failed_is_named_beside_the_answers_of_the_others() -> None:
+    failed = {"recordId": "2", "modelInput": {"messages": made.anthropic()[:1]}, "error": {"errorMessage": "throttled"}}
+    trace, refused = sorted(read_all(made.lines([made.bedrock_batch(), failed]), "out.jsonl"), key=str, reverse=True)
+    assert isinstance(trace, Trace)
+    assert isinstance(refused, Rejected)
+    assert (trace.trace_id, refused.place) == (made.SESSION, "line 2")
+    assert "throttled" in refused.reason
+
+
 def test_files_of_one_name_in_the_folders_of_tasks_are_traces_of_their_own() -> None:
     names = ("tasks/17/history.json", "tasks/18/history.json")
     found = [one for name in names for one in read_all(made.dumped(made.openai()), name)]
     assert [one.trace_id for one in found if isinstance(one, Trace)] == ["17-history", "18-history"]
+
+
+def test_the_files_of_one_task_are_one_trace_with_the_tokens_that_the_page_shows(tmp_path: Path) -> None:
+    (tmp_path / "1790").mkdir()
+    (tmp_path / "1790" / "api_conversation_history.json").write_bytes(made.dumped(made.anthropic()))
+    (tmp_path / "1790" / "ui_messages.json").write_bytes(made.dumped(made.cline()))
+    (trace,) = read_traces(tmp_path)
+    assert isinstance(trace, Trace)
+    assert (trace.trace_id, trace.goal, trace.final_answer) == ("1790", GOAL, ANSWER)
+    assert [(one.prompt_tokens, one.completion_tokens) for one in trace.spans if one.kind == "LLM"] == [(7, 2), (9, 3)]
+    (again,) = read_bytes(trace.source.data, file=trace.source.file, format="conversation")
+    assert isinstance(again, Trace)
+    assert again.spans == trace.spans
+
+
+def test_the_messages_of_a_session_one_a_file_are_one_trace(tmp_path: Path) -> None:
+    folder = tmp_path / f"session_{made.SESSION}" / "agents" / "agent_pilot" / "messages"
+    folder.mkdir(parents=True)
+    for number, message in enumerate(made.strands()):
+        record = {"message": message, "message_id": number, "created_at": f"2026-01-01T00:00:0{number}Z"}
+        (folder / f"message_{number}.json").write_bytes(made.dumped(record))
+    (trace,) = read_traces(tmp_path)
+    assert isinstance(trace, Trace)
+    assert (trace.trace_id, trace.goal, trace.final_answer) == (f"{made.SESSION}-pilot", GOAL, ANSWER)
+    assert [span.kind for span in trace.spans] == ["AGENT", "LLM", "TOOL", "LLM"]
 
 
 def test_messages_of_a_thread_are_put_in_their_order() -> None:

@@ -1,0 +1,212 @@
+"""Events that tell a conversation piece by piece, as its messages: AG-UI's events, the messages of Cline's page.
+
+A stream of server-sent events (`data: {...}`) is read as the JSON lines that it carries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.formats.turns import Record
+from tracejury.ingest.trace import Json
+
+Told = tuple[list[Record], tuple[Record, ...]]
+"""Messages in order, and an object that names their ids."""
+_SENT = (b"data:", b"event:", b"id:", b"retry:", b": ")
+_DATA = re.compile(rb"^data: ?(\{.*|\[\{.*)$", re.MULTILINE)
+
+
+def as_lines(data: bytes) -> bytes:
+    """The JSON lines in a stream of server-sent events; any other bytes as they are."""
+    if not data[:4096].lstrip().startswith(_SENT):
+        return data
+    return b"\n".join(_DATA.findall(data.replace(b"\r\n", b"\n")))
+
+
+def messages_of_events(events: Sequence[Record]) -> Told | None:
+    """The messages that events tell; None where these are no events known here."""
+    form = next((form for knows, form in _FORMS if any(map(knows, events[:20]))), None)
+    return None if form is None else form(events)
+
+
+# AG-UI ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Run:
+    """The messages of AG-UI's events while they are read in order, by id."""
+
+    messages: dict[str, dict[str, Json]] = field(default_factory=dict)
+    calls: dict[str, dict[str, Json]] = field(default_factory=dict)
+    threads: list[str] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+
+
+def _is_ag_ui(event: Record) -> bool:
+    kind = event.get("type")
+    return isinstance(kind, str) and kind.isupper() and kind.startswith(("RUN_", "TEXT_MESSAGE_", "TOOL_CALL_"))
+
+
+def _ag_ui(events: Sequence[Record]) -> Told:
+    run = _Run()
+    for number, event in enumerate(events):
+        _ag_ui_event(run, Fields(dict(event)), str(event.get("type")), event, f"event {number}")
+    names: Record = {"id": run.runs[0]} if len(run.runs) == 1 else {"threadId": next(iter(run.threads), None)}
+    return list(run.messages.values()), (names,)
+
+
+def _ag_ui_event(run: _Run, fields: Fields, kind: str, event: Record, place: str) -> None:
+    moment = event.get("timestamp")
+    match kind:
+        case "RUN_STARTED":
+            run.threads += [text] if (text := fields.text("threadid")) and text not in run.threads else []
+            run.runs += [text] if (text := fields.text("runid")) else []
+            for message in _objects(Fields(fields.nested("input")).take("messages")):
+                run.messages.setdefault(as_text(message.get("id")) or f"{place} {len(run.messages)}", message)
+        case "MESSAGES_SNAPSHOT":
+            listed = _objects(fields.take("messages"))
+            kept = {as_text(one.get("id")) or f"{place} {number}": one for number, one in enumerate(listed)}
+            run.messages = {**run.messages, **kept} if run.messages.keys() & kept.keys() else kept
+        case "TEXT_MESSAGE_START" | "TEXT_MESSAGE_CONTENT" | "TEXT_MESSAGE_CHUNK":
+            _add(run, fields.text("messageid"), "content", fields.text("delta"), fields.text("role"), moment)
+        case _ if kind.startswith(("REASONING_", "THINKING_")):
+            if (words := fields.text("delta")) is not None:
+                own = fields.text("messageid") or f"thoughts before {len(run.messages)}"
+                _add(run, own, "reasoning_content", words, "assistant", moment)
+        case "TOOL_CALL_START" | "TOOL_CALL_ARGS" | "TOOL_CALL_CHUNK":
+            _add_call(run, fields, moment)
+        case "TOOL_CALL_RESULT":
+            own = fields.text("messageid") or place
+            call = fields.text("toolcallid")
+            run.messages[own] = {
+                "role": "tool", "tool_call_id": call, "content": fields.take("content", "result"), "timestamp": moment
+            }  # fmt: skip
+        case "RUN_ERROR" | "CUSTOM" | "RAW":
+            run.messages[place] = dict(event)
+
+
+def _add(run: _Run, own: str | None, key: str, words: str | None, role: str | None, moment: Json) -> None:
+    """Add words to the message of an id, which begins with them where it is new."""
+    name = own or next(reversed(run.messages), "message")
+    message = run.messages.setdefault(name, {"role": role or "assistant", "timestamp": moment})
+    if words is not None:
+        message[key] = f"{message.get(key) or ''}{words}"
+
+
+def _add_call(run: _Run, fields: Fields, moment: Json) -> None:
+    """Begin a call at the message that makes it, or go on with its arguments."""
+    own, words = fields.text("toolcallid") or next(reversed(run.calls), "call"), fields.text("delta")
+    if own not in run.calls:
+        function: dict[str, Json] = {"name": fields.text("toolcallname", "toolname"), "arguments": ""}
+        run.calls[own] = function
+        parent = fields.text("parentmessageid")
+        owner = run.messages.setdefault(
+            parent if parent in run.messages else f"calls {own}", {"role": "assistant", "timestamp": moment}
+        )
+        held = owner.setdefault("tool_calls", [])
+        if isinstance(held, list):
+            held.append({"id": own, "type": "function", "function": function})
+    if words is not None:
+        run.calls[own]["arguments"] = f"{run.calls[own]['arguments']}{words}"
+
+
+# Cline, Roo Code ------------------------------------------------------------------------------------------------
+
+_CALLS = {"command": "execute_command", "use_mcp_server": "use_mcp_tool", "browser_action_launch": "browser_action",
+          "browser_action": "browser_action"}  # fmt: skip
+_RESULTS = frozenset({"command_output", "mcp_server_response", "browser_action_result"})
+_ANSWERS = frozenset({"text", "completion_result", "followup", "plan_mode_respond"})
+
+
+def _is_cline(event: Record) -> bool:
+    kind = event.get("type")
+    return kind in ("say", "ask") and "ts" in event and isinstance(event.get(str(kind)), str)
+
+
+def _cline(events: Sequence[Record]) -> Told:
+    """The messages of `ui_messages.json`: what the agent said and called, what the user and the tools answered."""
+    messages: list[Record] = []
+    usage: Json = None
+    for event in events:
+        if event.get("partial") is True:
+            continue
+        kind = str(event.get(str(event.get("type"))))
+        words = as_text(event.get("text")) or ""
+        if kind == "api_req_started":
+            usage = _cline_usage(opened(words))
+            continue
+        record = _cline_message(kind, words, event, is_first=not messages)
+        if record is None:
+            continue
+        if record.get("role") == "assistant" and usage is not None:
+            record, usage = {**record, "usage": usage}, None
+        messages.append(record)
+    return _joined_outputs(messages), ()
+
+
+def _cline_message(kind: str, words: str, event: Record, *, is_first: bool) -> Record | None:
+    moment = event.get("ts")
+    if kind in ("task", "user_feedback") or (is_first and kind == "text"):
+        return {"role": "user", "content": words, "ts": moment}
+    if kind in _RESULTS:
+        return {"role": "tool", "content": words, "ts": moment}
+    if kind == "reasoning":
+        return {"role": "assistant", "content": None, "reasoning_content": words, "ts": moment}
+    if kind == "tool" or kind in _CALLS:
+        return {"role": "assistant", "content": None, "tool_calls": [_cline_call(kind, words)], "ts": moment}
+    if kind in _ANSWERS:
+        return {"role": "assistant", "content": _cline_words(words), "ts": moment} if words else None
+    return {"type": f"cline {kind}", "text": words, "ts": moment} if words and kind != "checkpoint_created" else None
+
+
+def _cline_call(kind: str, words: str) -> Json:
+    held = opened(words)
+    given: dict[str, Json] = dict(held) if isinstance(held, dict) else {"command": words}
+    name = as_text(given.pop("tool", None)) if kind == "tool" else _CALLS[kind]
+    function: dict[str, Json] = {"name": name, "arguments": given}
+    return {"type": "function", "function": function}
+
+
+def _cline_words(words: str) -> str:
+    """The question or the plan in the JSON of some answers, else the words."""
+    held = opened(words)
+    inner = held.get("question", held.get("response")) if isinstance(held, dict) else None
+    return inner if isinstance(inner, str) else words
+
+
+def _cline_usage(request: Json) -> Json:
+    counts = request if isinstance(request, dict) else {}
+    usage = {"input_tokens": counts.get("tokensIn"), "output_tokens": counts.get("tokensOut")}
+    return {name: count for name, count in usage.items() if count is not None} or None
+
+
+def usage_by_call(events: Sequence[Record]) -> list[Json]:
+    """The tokens of each request that Cline's page shows, in order; nothing of other events."""
+    started = [one for one in events if _is_cline(one) and one.get("say") == "api_req_started"]
+    return [_cline_usage(opened(as_text(one.get("text")) or "")) for one in started]
+
+
+def _joined_outputs(messages: list[Record]) -> list[Record]:
+    """The messages, the pieces of one command's output joined."""
+    joined: list[Record] = []
+    for message in messages:
+        if message.get("role") == "tool" and joined and joined[-1].get("role") == "tool":
+            joined[-1] = {**joined[-1], "content": f"{joined[-1]['content']}\n{message['content']}"}
+        else:
+            joined.append(message)
+    return joined
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [dict(one) for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+_FORMS: tuple[tuple[Callable[[Record], bool], Callable[[Sequence[Record]], Told]], ...] = (
+    (_is_ag_ui, _ag_ui),
+    (_is_cline, _cline),
+)

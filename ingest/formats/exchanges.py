@@ -1,0 +1,97 @@
+"""A request to a model with its answer, as providers' batches and gateways' logs keep them, as messages in order.
+
+OpenAI (chat, Responses, batches), Anthropic, Gemini and Vertex batches, Bedrock batches; logs of LiteLLM, Portkey,
+Helicone, OpenRouter and others that put both beside each other. An answer without its request is one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.trace import Json
+
+Record = Mapping[str, Json]
+
+_REQUESTS = (
+    "request", "request_body", "requestBody", "req", "input", "inputs", "body", "payload", "modelInput",
+    "proxy_server_request", "full_request",
+)  # fmt: skip
+_RESPONSES = (
+    "response", "response_body", "responseBody", "res", "output", "outputs", "completion", "modelOutput", "result",
+    "full_response", "response_obj",
+)  # fmt: skip
+_ASKED = ("messages", "input", "contents")
+_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_ABOUT = {
+    "model": "model", "modelVersion": "model", "usage": "usage", "usageMetadata": "usageMetadata", "created": "created",
+    "created_at": "created", "createTime": "created",
+}  # fmt: skip
+"""What an answer tells of the call, and the names under which a message is read with it."""
+
+
+def exchange(value: Record) -> list[Record]:
+    """The messages of a request and of its answer that stand beside each other; none of any other object."""
+    request, response = _object(value, _REQUESTS), _object(value, _RESPONSES)
+    asked = _asked(request) or (_listed(value, "messages") if response else [])
+    if not asked:
+        return []
+    return [*_system(request or value), *asked, *_answers(response)]
+
+
+def lone_answer(value: Record) -> list[Record]:
+    """The messages of a model's answer whose request is not there; none of any other object."""
+    response = value if _is_answer(value) else _object(value, _RESPONSES)
+    inner = response.get("message")  # a batch of Anthropic
+    response = inner if isinstance(inner, dict) and _is_answer(inner) else response
+    return _answers(response) if _is_answer(response) else []
+
+
+def _is_answer(value: Record) -> bool:
+    """Whether an object is the answer of a provider, told by its own mark."""
+    is_message = value.get("type") == "message" and value.get("role") == "assistant" and "model" in value
+    is_gemini = isinstance(value.get("candidates"), list)
+    return is_message or is_gemini or value.get("object") in ("response", "chat.completion")
+
+
+def _object(value: Record, names: Sequence[str]) -> Record:
+    """The object under the first of these names, or its `body` where it is a request over HTTP."""
+    held = next((inner for name in names if isinstance(inner := opened(value.get(name)), dict)), {})
+    body = opened(held.get("body"))
+    return body if isinstance(body, dict) else held
+
+
+def _asked(request: Record) -> list[Record]:
+    asked = next((rows for name in _ASKED if (rows := _listed(request, name))), [])
+    words = request.get("input")
+    return [{"role": "user", "content": words}] if not asked and isinstance(words, str) and words else asked
+
+
+def _listed(value: Record, name: str) -> list[Record]:
+    held = opened(value.get(name))
+    return [cast("Record", one) for one in held if isinstance(one, dict)] if isinstance(held, list) else []
+
+
+def _system(request: Record) -> list[Record]:
+    system = next((held for name in _SYSTEM if (held := request.get(name))), None)
+    system = system.get("parts", system.get("content")) if isinstance(system, dict) else system
+    return [{"role": "system", "content": system}] if isinstance(system, (str, list)) and system else []
+
+
+def _answers(response: Record) -> list[Record]:
+    """The messages of an answer, the last of them with the model, the tokens and the time that the answer tells."""
+    choices = [*_listed(response, "choices"), *_listed(response, "candidates")]
+    messages = [inner for one in choices[:1] if isinstance(inner := one.get("message", one.get("content")), dict)]
+    told = [cast("Record", one) for one in messages] or _listed(response, "output") or _converse(response)
+    about = {own: response[name] for name, own in _ABOUT.items() if response.get(name) is not None}
+    return [*told[:-1], *({**about, **one} for one in told[-1:])]
+
+
+def _converse(response: Record) -> list[Record]:
+    """The message in an answer of Bedrock's Converse, else the answer itself where it says something."""
+    output = response.get("output")
+    inner = output.get("message") if isinstance(output, dict) else None
+    if isinstance(inner, dict):
+        return [inner]
+    return [response] if response.get("content") or response.get("role") else []
