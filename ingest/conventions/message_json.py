@@ -57,7 +57,7 @@ def message_of(value: dict[str, Json]) -> ParsedMessage:
         return read
     role = value.get("role")
     told = ("content", "role") if isinstance(role, str) else ("content",)
-    rest = {key: item for key, item in value.items() if key not in told and item is not None}
+    rest: dict[str, Json] = {key: item for key, item in value.items() if key not in told and item is not None}
     return ParsedMessage(Message(text_or_json(role), content_text(value.get("content"))), rest or None)
 
 

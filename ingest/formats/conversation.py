@@ -280,8 +280,9 @@ class _Reading:
 def _trace(conversation: Conversation, trace_id: str, source: Source, warnings: Sequence[str]) -> Trace:
     reading = _Reading(Session(span_id=trace_id, agent=_agent(conversation)))
     reading.session.warnings += [conversation.warning] if conversation.warning else []
-    for record in conversation.records:
-        turn = read_record(record)
+    for number, record in enumerate(conversation.records):
+        turn = read_record(record, f"messages[{number}]")
+        reading.session.warnings += turn.warnings if turn is not None else ()
         if turn is None:
             _close(reading)
             reading.session.event(as_text(record.get("type")) or "record", dict(record))

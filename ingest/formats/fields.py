@@ -35,15 +35,15 @@ class Fields:
 
     def __init__(self, values: Json, path: str = "", warnings: list[str] | None = None) -> None:
         self.path, self.warnings = path, [] if warnings is None else warnings
-        own = values if isinstance(values, dict) else {"value": values}
-        self._values = {name: item for name, item in own.items() if item is not None}
+        self.raw: dict[str, Json] = values if isinstance(values, dict) else {"value": values}
+        self._values = {name: item for name, item in self.raw.items() if item is not None}
         self._by_name: dict[str, str] = {}
         for name in self._values:
             self._by_name.setdefault(plain_name(name), name)
 
     @property
     def values(self) -> dict[str, Json]:
-        """What nobody took, as it stands."""
+        """What nobody took, as it stands, empty texts too."""
         return dict(self._values)
 
     def take(self, *names: str) -> Json:
@@ -108,6 +108,12 @@ class Fields:
                 yield Fields(value, f"{place}[{number}]", self.warnings)
             else:
                 self.warnings.append(f"{code}: {place}[{number}] is {brief(item)}, not an object")
+
+    def named(self, *names: str) -> Iterator[tuple[str, Fields]]:
+        """The name and a cursor of each field of such an object."""
+        place, value = self._typed(_object, "an object", names)
+        for name, item in (value or {}).items():
+            yield name, Fields(item, f"{place}.{name}", self.warnings)
 
     def below(self, *prefixes: str) -> dict[str, Json]:
         """The fields whose names begin with one of these prefixes, without it."""

@@ -16,7 +16,7 @@ from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.conventions.message_json import ParsedMessage, content_text, read_message
 from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
-from tracejury.ingest.formats.rows import time_of
+from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.spans import brief, kept
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.sniff import FileSample, rejected
@@ -107,32 +107,30 @@ def _object(data: bytes, archive: zipfile.ZipFile, name: str) -> dict[str, Json]
 
 
 def _trace(sample: dict[str, Json], header: dict[str, Json], place: str, source: Source) -> Trace:
-    attachments = sample.get("attachments")
-    sample = {key: item for key, item in sample.items() if key != "attachments"}
     warnings: list[str] = []
-    if isinstance(attachments, dict) and attachments:
+    attachments = Fields(sample, warnings=warnings).nested("attachments")
+    sample = {key: item for key, item in sample.items() if key != "attachments"}
+    if attachments:
         _attach(cast("Json", sample), attachments, warnings)
     _fill_inputs(sample, warnings)
-    evaluation = header.get("eval")
-    evaluation = evaluation if isinstance(evaluation, dict) else {}
-    run = as_text(evaluation.get("run_id") or evaluation.get("eval_id")) or "inspect"
-    trace_id = as_text(sample.get("uuid")) or f"{run}/{as_text(sample.get('id'))}/{as_text(sample.get('epoch'))}"
-    logs = [_log(key, sample[key], trace_id) for key in _GOLD_KEYS if sample.get(key)]
+    fields, evaluation = Fields(sample, warnings=warnings), Fields(header).inner("eval")
+    run = evaluation.text("runid", "evalid") or "inspect"
+    trace_id = fields.text("uuid") or f"{run}/{as_text(fields.peek('id'))}/{as_text(fields.peek('epoch'))}"
+    logs = [_log(key, held, trace_id) for key in _GOLD_KEYS if (held := fields.take(key))]
     logs += [_log(key, header[key], trace_id) for key in _GOLD_HEADERS if header.get(key)]
-    task = as_text(evaluation.get("task")) or "sample"
+    task = evaluation.text("task") or "sample"
     root = Shaped(SpanDraft(span_id=f"{trace_id}/sample", name=task, kind="CHAIN"))
-    shaped = [root, *_events(sample.get("events"), root.draft.span_id, logs, trace_id, warnings)]
+    shaped = [root, *_events(fields, root.draft.span_id, logs, trace_id)]
     if len(shaped) == 1:
-        shaped.extend(_from_messages(sample, root.draft.span_id))
-    _shape_root(root, sample, shaped)
-    taken = {"messages", "events", "input", "output", "error", "uuid", *_GOLD_KEYS}
+        shaped.extend(_from_messages(fields.peek("messages"), root.draft.span_id))
+    _shape_root(root, fields, shaped)
     return shaped_trace(
         shaped,
         trace_id=trace_id,
         format=NAME,
         source=Source(file=source.file, place=place, data=source.data),
         attributes={
-            **{key: kept(item) for key, item in sample.items() if key not in taken and item not in (None, {}, [])},
+            **{key: kept(item) for key, item in fields.values.items() if item not in ({}, [])},
             **{
                 f"log.{key}": kept(item)
                 for key, item in header.items()
@@ -186,29 +184,32 @@ def _range_numbers(refs: Json, size: int) -> list[int] | None:
     return numbers
 
 
-def _shape_root(root: Shaped, sample: dict[str, Json], shaped: list[Shaped]) -> None:
+def _shape_root(root: Shaped, sample: Fields, shaped: list[Shaped]) -> None:
     draft = root.draft
     times = [time for item in shaped[1:] for time in (item.draft.start_time, item.draft.end_time) if time is not None]
     draft.start_time, draft.end_time = (min(times), max(times)) if times else (None, None)
-    turns = _messages(sample.get("input"))
+    asked = sample.take("input")
+    turns = _messages(asked)
     if turns is None:
-        draft.input = as_text(sample.get("input"))
+        draft.input = as_text(asked)
     else:
         root.inputs = [item.message for item in turns]
-    output = sample.get("output")
-    if isinstance(output, dict):
+    if output := sample.nested("output"):
         draft.output = as_text(output.get("completion")) or _completion(output)
         draft.attributes["output"] = kept({key: item for key, item in output.items() if key not in ("completion",)})
     held = {message for item in shaped for message in (*item.inputs, *item.outputs)}
-    listed = sample.get("messages")
-    missing = [one for one in (listed if isinstance(listed, list) else []) if not _is_said(one, held)]
+    missing = [one for one in sample.listed("messages") if not _is_said(one, held)]
     if missing:
         draft.attributes["messages"] = kept(missing)
-    error = sample.get("error")
+    error = sample.take("error")
+    _fail(draft, error)
+    draft.attributes.update({} if error is None else {"error": kept(error)})
+
+
+def _fail(draft: SpanDraft, error: Json) -> None:
     if error is not None:
         draft.status = "ERROR"
         draft.status_message = as_text(error.get("message")) if isinstance(error, dict) else as_text(error)
-        draft.attributes["error"] = kept(error)
 
 
 def _is_said(value: Json, held: set[Message]) -> bool:
@@ -216,24 +217,21 @@ def _is_said(value: Json, held: set[Message]) -> bool:
     return turn is not None and turn.message in held
 
 
-def _events(value: Json, root: str, logs: list[SpanLog], trace_id: str, warnings: list[str]) -> list[Shaped]:
+def _events(sample: Fields, root: str, logs: list[SpanLog], trace_id: str) -> list[Shaped]:
     """Each event as a span (an end closes the span it names); scores go to the logs."""
     shaped: list[Shaped] = []
     open_spans: dict[str, SpanDraft] = {}
     scoring: set[str] = set()
-    for number, event in enumerate(value if isinstance(value, list) else []):
-        if not isinstance(event, dict):
-            warnings.append(f"unreadable_span: events[{number}] is {brief(event)}, not an object")
-            continue
-        name = as_text(event.get("event")) or "event"
+    for number, event in enumerate(sample.objects("events", code="unreadable_span")):
+        name = event.text("event") or "event"
         if _is_scoring(event, name, scoring):
-            logs.append(_log(name, event, trace_id))
+            logs.append(_log(name, event.raw, trace_id))
             continue
-        ended = open_spans.get(as_text(event.get("id")) or "") if name == "span_end" else None
+        ended = open_spans.get(as_text(event.peek("id")) or "") if name == "span_end" else None
         if ended is not None:
-            ended.end_time = time_of(event.get("timestamp"))
-            rest = {key: item for key, item in event.items() if key not in ("event", "id", "timestamp")}
-            ended.attributes["span_end"] = kept(rest)
+            event.drop("id")
+            ended.end_time = event.time("timestamp")
+            ended.attributes["span_end"] = kept(event.values)
         else:
             item = _event(event, name, root, number)
             shaped.append(item)
@@ -248,38 +246,33 @@ def _events(value: Json, root: str, logs: list[SpanLog], trace_id: str, warnings
     return shaped
 
 
-def _is_scoring(event: dict[str, Json], name: str, scoring: set[str]) -> bool:
+def _is_scoring(event: Fields, name: str, scoring: set[str]) -> bool:
     """Whether an event belongs to a scorer, or shows the sample with its target; spans of scorers are remembered."""
-    own, above = as_text(event.get("id")) or "", as_text(event.get("parent_id")) or ""
-    if name == "span_begin" and (event.get("type") in ("scorer", "scorers") or above in scoring):
+    own, above, holder = (as_text(event.peek(key)) or "" for key in ("id", "parentid", "spanid"))
+    if name == "span_begin" and (event.peek("type") in ("scorer", "scorers") or above in scoring):
         scoring.add(own)
-    within = own in scoring if name in ("span_begin", "span_end") else (as_text(event.get("span_id")) or "") in scoring
+    within = own in scoring if name in ("span_begin", "span_end") else holder in scoring
     return within or name in ("score", "sample_init", "score_edit")
 
 
-def _event(event: dict[str, Json], name: str, root: str, number: int) -> Shaped:
+def _event(event: Fields, name: str, root: str, number: int) -> Shaped:
     begin = name == "span_begin"
-    span_id = as_text(event.get("id") if begin else event.get("uuid")) or f"event-{number}"
-    draft = SpanDraft(span_id=span_id, name=as_text(event.get("name")) or name, kind="EVENT")
-    draft.parent_span_id = as_text(event.get("parent_id") if begin else event.get("span_id")) or root
-    draft.start_time = time_of(event.get("timestamp"))
-    draft.end_time = time_of(event.get("completed")) or (None if begin else draft.start_time)
+    span_id = event.text("id" if begin else "uuid") or f"event-{number}"
+    draft = SpanDraft(span_id=span_id, name=event.text("name") or name, kind="EVENT")
+    event.warnings = draft.warnings
+    draft.parent_span_id = event.text("parentid" if begin else "spanid") or root
+    event.drop("spanid", "parentid")
+    draft.start_time = event.time("timestamp")
+    draft.end_time = event.time("completed") or (None if begin else draft.start_time)
     shaped = Shaped(draft)
-    left = dict(event)
-    for key in ("event", "id" if begin else "uuid", "timestamp", "span_id", "parent_id", "name"):
-        left.pop(key, None)
-    if time_of(left.get("completed")) is not None:
-        del left["completed"]
+    left = event.values
     if begin:
-        draft.kind = _SPAN_KINDS.get(as_text(event.get("type")) or "", "CHAIN")
+        draft.kind = _SPAN_KINDS.get(as_text(left.get("type")) or "", "CHAIN")
     elif name == "model":
         _model(shaped, left)
     elif name == "tool":
         _tool(draft, left)
-    error = left.get("error")
-    if error is not None:
-        draft.status = "ERROR"
-        draft.status_message = as_text(error.get("message")) if isinstance(error, dict) else as_text(error)
+    _fail(draft, left.get("error"))
     draft.attributes = {"event": name, **{key: kept(item) for key, item in left.items() if item is not None}}
     return shaped
 
@@ -287,8 +280,7 @@ def _event(event: dict[str, Json], name: str, root: str, number: int) -> Shaped:
 def _model(shaped: Shaped, left: dict[str, Json]) -> None:
     draft = shaped.draft
     draft.kind = "LLM"
-    model = left.pop("model", None)
-    draft.model = as_text(model)
+    draft.model = as_text(left.pop("model", None))
     draft.name = draft.model or "model"
     turns = _messages(left.get("input"))
     if turns is not None:
@@ -299,14 +291,12 @@ def _model(shaped: Shaped, left: dict[str, Json]) -> None:
     if not isinstance(output, dict):
         return
     output = dict(output)
-    usage = output.get("usage")
-    if isinstance(usage, dict):
-        for column, key in (
-            ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens", "total_tokens"),
-            ("reasoning_tokens", "reasoning_tokens"),
-        ):  # fmt: skip
-            count = usage.get(key)
-            setattr(draft, column, count if isinstance(count, int) and not isinstance(count, bool) else None)
+    usage = Fields(output, "output", draft.warnings).inner("usage")
+    for column, key in (
+        ("prompt_tokens", "inputtokens"), ("completion_tokens", "outputtokens"), ("total_tokens", "totaltokens"),
+        ("reasoning_tokens", "reasoningtokens"),
+    ):  # fmt: skip
+        setattr(draft, column, usage.count(key))
     choices = output.get("choices")
     listed = choices if isinstance(choices, list) else []
     read = [_message(c.get("message")) if isinstance(c, dict) else None for c in listed]
@@ -331,9 +321,9 @@ def _tool(draft: SpanDraft, left: dict[str, Json]) -> None:
     draft.output = content_text(left.pop("result", None))
 
 
-def _from_messages(sample: dict[str, Json], root: str) -> list[Shaped]:
+def _from_messages(messages: Json, root: str) -> list[Shaped]:
     """A log written without events: each answer of the model is a call, with all that was said before it."""
-    turns = _messages(sample.get("messages")) or []
+    turns = _messages(messages) or []
     shaped = []
     for number, item in enumerate(turns):
         if item.message.role == "assistant":

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracejury.ingest.conventions.message_json import ParsedMessage, read_turn
+from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.gaia2.lite import unwrapped
 from tracejury.ingest.formats.gaia2.setting import SETTING, maseval_setting
 from tracejury.ingest.formats.gaia2.values import (
@@ -99,16 +100,16 @@ def _trace(value: Json, source: Source) -> Trace:
     if not looks_like_report(value):
         raise IngestError("no report of MASEval: it lacks task_id and status", remedy="leave it out")
     report = mapping(value)
-    traces = mapping(report.get("traces"))
     trace_id = report_id(report)
     outcome = report_outcome(report)
+    fields = Fields(report, warnings=outcome_warnings(outcome))
+    traces = fields.inner("traces")
     table = MessageTable()
-    speakers = [_said(name, mapping(agent), table) for name, agent in mapping(traces.get("agents")).items()]
+    speakers = [_said(name, agent, table) for name, agent in traces.named("agents")]
     root = SpanDraft(span_id="run", name=trace_id, kind="CHAIN", status=status_of(outcome))
-    warnings = outcome_warnings(outcome)
-    drafts = [*_calls(traces, speakers, table, warnings), *_tools(traces, speakers)]
+    drafts = [*_calls(traces, speakers, table), *_tools(traces, speakers)]
     if not drafts and not any(one.positions for one in speakers):
-        warnings.append("no_trace: the execution left no trace; its status and score count")
+        fields.warnings.append("no_trace: the execution left no trace; its status and score count")
     answers = _messages_to_user(drafts)
     goal = _goal(report, speakers, table.messages)
     root.input, root.output = goal, _final_answer(answers, drafts, speakers, table.messages)
@@ -121,9 +122,9 @@ def _trace(value: Json, source: Source) -> Trace:
         format=NAME,
         source=source,
         messages=table,
-        attributes={SETTING: maseval_setting(report).to_json(), **_attributes(report, traces, speakers)},
+        attributes={SETTING: maseval_setting(report).to_json(), **_attributes(fields, traces, speakers)},
         outcome=outcome,
-        warnings=warnings,
+        warnings=fields.warnings,
     )
     return replace(trace, goal=goal, final_answer=root.output)
 
@@ -178,9 +179,9 @@ def _why_unscored(status: str | None, entry: Mapping[str, Json] | None) -> str:
     return f"verdict {text(entry.get('status'))}" + (f": {error}" if error else "")
 
 
-def _said(name: str, agent: Mapping[str, Json], table: MessageTable) -> _Speaker:
+def _said(name: str, agent: Fields, table: MessageTable) -> _Speaker:
     speaker = _Speaker(name)
-    for item in sequence(agent.get("messages")):
+    for item in agent.listed("messages"):
         speaker.starts.append(len(speaker.positions))
         for parsed in read_turn(item) or [ParsedMessage(Message(None, text(item)), None)]:
             position = table.place(parsed.message)
@@ -194,17 +195,15 @@ def _said(name: str, agent: Mapping[str, Json], table: MessageTable) -> _Speaker
     return speaker
 
 
-def _calls(
-    traces: Mapping[str, Json], speakers: Sequence[_Speaker], table: MessageTable, warnings: list[str]
-) -> list[SpanDraft]:
-    models = mapping(traces.get("models"))
+def _calls(traces: Fields, speakers: Sequence[_Speaker], table: MessageTable) -> list[SpanDraft]:
+    models = list(traces.named("models"))
     drafts = []
-    for name, model in models.items():
-        logs = [mapping(item) for item in sequence(mapping(model).get("logs"))]
+    for name, model in models:
+        logs, model_id = list(model.objects("logs")), model.text("modelid")
         speaker = _speaker(name, logs, speakers, len(models), table)
-        places = _places(name, logs, speaker, warnings)
+        places = _places(name, logs, speaker, traces.warnings)
         for number_, log in enumerate(logs):
-            draft = _call(f"{name}-{number_}", log, text(mapping(model).get("model_id")))
+            draft = _call(f"{name}-{number_}", log, model_id)
             if speaker is not None:
                 draft.agent = speaker.agent
                 _give_messages(draft, places[number_], speaker, table)
@@ -212,14 +211,12 @@ def _calls(
     return drafts
 
 
-def _places(
-    name: str, logs: Sequence[Mapping[str, Json]], speaker: _Speaker | None, warnings: list[str]
-) -> list[int | None]:
+def _places(name: str, logs: Sequence[Fields], speaker: _Speaker | None, warnings: list[str]) -> list[int | None]:
     """Where among its agent's messages each call's answer stands: by the count of messages sent, else in order."""
     if speaker is None:
         return [None for _ in logs]
-    if all(speaker.place_after(log.get("message_count")) is not None for log in logs if _succeeded(log)):
-        return [speaker.place_after(log.get("message_count")) if _succeeded(log) else None for log in logs]
+    if all(speaker.place_after(log.peek("messagecount")) is not None for log in logs if _succeeded(log)):
+        return [speaker.place_after(log.peek("messagecount")) if _succeeded(log) else None for log in logs]
     succeeded = sum(_succeeded(log) for log in logs)
     if len(speaker.answers) != succeeded:
         warnings.append(
@@ -247,28 +244,28 @@ def _give_messages(draft: SpanDraft, place: int | None, speaker: _Speaker, table
 
 
 def _speaker(
-    name: str, logs: Sequence[Mapping[str, Json]], speakers: Sequence[_Speaker], models: int, table: MessageTable
+    name: str, logs: Sequence[Fields], speakers: Sequence[_Speaker], models: int, table: MessageTable
 ) -> _Speaker | None:
     """Whose model this is: the only agent's, else the agent whose answers have the lengths that the calls logged."""
     if len(speakers) == 1 and models == 1:
         return speakers[0]
-    lengths = [log.get("response_length") for log in logs if _succeeded(log)]
+    lengths = [log.peek("responselength") for log in logs if _succeeded(log)]
     for one in speakers:
         if lengths == [len(table.messages[one.positions[place]].content or "") for place in one.answers]:
             return one
     return speakers[0] if len(speakers) == 1 and name == "agent_model" else None
 
 
-def _succeeded(log: Mapping[str, Json]) -> bool:
-    return log.get("status") == "success"
+def _succeeded(log: Fields) -> bool:
+    return log.peek("status") == "success"
 
 
-def _call(span_id: str, log: Mapping[str, Json], model: str | None) -> SpanDraft:
+def _call(span_id: str, log: Fields, model: str | None) -> SpanDraft:
     """A model call. `timestamp` is when it began; times are local without a zone and read as UTC."""
-    start, seconds = from_iso(log.get("timestamp")), number(log.get("duration_seconds"))
+    start, seconds = log.time("timestamp"), number(log.peek("durationseconds"))
     failed = not _succeeded(log)
-    message = ": ".join(part for part in (text(log.get("error_type")), text(log.get("error"))) if part)
-    shown = {"timestamp", "status", "error", "error_type"}
+    status = log.text("status")
+    message = ": ".join(part for part in (log.text("errortype"), log.text("error")) if part)
     return SpanDraft(
         span_id=span_id,
         parent_span_id="run",
@@ -277,35 +274,33 @@ def _call(span_id: str, log: Mapping[str, Json], model: str | None) -> SpanDraft
         start_time=start,
         end_time=None if start is None or seconds is None else start + max(0, round(seconds * 1e6)),
         status="ERROR" if failed else "OK",
-        status_message=(message or text(log.get("status"))) if failed else None,
+        status_message=(message or status) if failed else None,
         model=model,
-        attributes=without_empty({key: item for key, item in log.items() if key not in shown}),
+        attributes=log.rest(),
     )
 
 
-def _tools(traces: Mapping[str, Json], speakers: Sequence[_Speaker]) -> list[SpanDraft]:
+def _tools(traces: Fields, speakers: Sequence[_Speaker]) -> list[SpanDraft]:
     """Every invocation, in order of time; the source knows only one moment of each."""
     agent = speakers[0].agent if len(speakers) == 1 else None
-    groups = (mapping(mapping(traces.get("environment")).get("tools")), mapping(traces.get("tools")))
     drafts = [
-        _tool(name, position, mapping(item), agent)
-        for tools in groups
-        for name, tool in tools.items()
-        for position, item in enumerate(sequence(mapping(tool).get("invocations")))
+        _tool(name, position, item, agent)
+        for group in (traces.inner("environment"), traces)
+        for name, tool in group.named("tools")
+        for position, item in enumerate(tool.objects("invocations"))
     ]
     return sorted(drafts, key=lambda draft: (draft.start_time is None, draft.start_time or 0))
 
 
-def _tool(name: str, position: int, call: Mapping[str, Json], agent: str | None) -> SpanDraft:
-    moment = from_iso(call.get("timestamp"))
-    failed = call.get("status") != "success"
-    outputs = text(call.get("outputs"))
-    meta = without_empty(mapping(call.get("meta")))
-    if meta.get("wall_time") == call.get("timestamp"):
+def _tool(name: str, position: int, call: Fields, agent: str | None) -> SpanDraft:
+    moment = call.time("timestamp")
+    failed = call.word("status") != "success"
+    outputs = text(call.take("outputs"))
+    meta = without_empty(call.nested("meta"))
+    if meta.get("wall_time") == call.raw.get("timestamp"):
         meta.pop("wall_time", None)
-    shown = {"id", "inputs", "outputs", "status", "timestamp", "meta"}
     return SpanDraft(
-        span_id=word(call.get("id")) or f"{name}-{position}",
+        span_id=call.text("id") or f"{name}-{position}",
         parent_span_id="run",
         name=name,
         kind="TOOL",
@@ -316,8 +311,8 @@ def _tool(name: str, position: int, call: Mapping[str, Json], agent: str | None)
         status_message=outputs if failed else None,
         output=None if failed else outputs,
         tool_name=name,
-        tool_arguments=json_text(call.get("inputs")),
-        attributes=without_empty({**{key: item for key, item in call.items() if key not in shown}, "meta": meta}),
+        tool_arguments=json_text(call.take("inputs")),
+        attributes={**call.rest(), **({"meta": kept(meta)} if meta else {})},
     )
 
 
@@ -349,23 +344,22 @@ def _goal(report: Mapping[str, Json], speakers: Sequence[_Speaker], messages: Se
     return word(mapping(report.get("task")).get("query"))
 
 
-def _span(root: SpanDraft, drafts: Sequence[SpanDraft], traces: Mapping[str, Json]) -> None:
+def _span(root: SpanDraft, drafts: Sequence[SpanDraft], traces: Fields) -> None:
     times = [time for draft in drafts for time in (draft.start_time, draft.end_time) if time is not None]
-    gathered = from_iso(mapping(traces.get("metadata")).get("timestamp"))
+    gathered = from_iso(mapping(traces.peek("metadata")).get("timestamp"))
     times += [] if times or gathered is None else [gathered]
     if times:
         root.start_time, root.end_time = min(times), max(times)
 
 
-def _attributes(
-    report: Mapping[str, Json], traces: Mapping[str, Json], speakers: Sequence[_Speaker]
-) -> dict[str, Json]:
+def _attributes(fields: Fields, traces: Fields, speakers: Sequence[_Speaker]) -> dict[str, Json]:
     """All of a report that is no row, no message and no outcome."""
+    report = fields.raw
     task = mapping(mapping(report.get("task")).get("metadata"))
-    environment = mapping(traces.get("environment"))
+    environment = mapping(traces.raw.get("environment"))
     capability = word(environment.get("capability")) or word(task.get("capability"))
     rest = {key: item for key, item in report.items() if key not in _COVERED}
-    error = mapping(report.get("error"))
+    error = fields.nested("error")
     return without_empty(
         {
             "capability": capability,
@@ -373,8 +367,8 @@ def _attributes(
             "task_id": report.get("task_id"),
             **rest,
             "error": without_empty({k: v for k, v in error.items() if k not in {"error_type", "error_message"}}),
-            "eval": [kept(item) for item in sequence(report.get("eval"))],
-            "traces": _rest_of_traces(traces),
+            "eval": [kept(item) for item in fields.listed("eval")],
+            "traces": _rest_of_traces(traces.raw),
             "message_rest": [item for one in speakers for item in one.rest],
         }
     )

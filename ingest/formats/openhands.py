@@ -127,7 +127,7 @@ def _stem(file: str) -> str:
 
 
 def _event(session: Session, fields: Fields) -> None:
-    event = fields.values
+    event = fields.raw
     time, source = fields.time("timestamp"), fields.word("source")
     action, observation = fields.text("action"), fields.text("observation")
     name = action or observation or "event"
@@ -226,7 +226,7 @@ def _observation(session: Session, fields: Fields, observation: str, time: int |
 
 
 def _sdk_event(session: Session, fields: Fields) -> None:
-    event = fields.values
+    event = fields.raw
     kind, time = fields.text("kind") or "event", fields.time("timestamp")
     match kind:
         case "SystemPromptEvent":

@@ -88,7 +88,7 @@ def _take_one(fields: Fields, intake: Intake, place: str) -> None:
 
 
 def _error(draft: SpanDraft, error: Fields) -> None:
-    if not error.values:
+    if not error.raw:
         return
     kind, message = error.text("exceptiontype"), error.text("message")
     draft.status = "ERROR"

@@ -136,7 +136,7 @@ def _answer(session: Session, item: Fields, extra: Fields, time: int | None, mod
 def _response(session: Session, item: Fields, extra: Fields, time: int | None, model: str | None) -> None:
     """An answer of the Responses API as it came: its items are one call of the model."""
     item.drop("object")
-    message = one_answer([message_of(one.values).message for one in item.objects("output")])
+    message = one_answer([message_of(one.raw).message for one in item.objects("output")])
     session.answer(message, time=time, model=item.text("model") or model, usage=_usage(item),
                    attributes={**item.rest("response."), **extra.rest("extra.")})  # fmt: skip
 
@@ -160,7 +160,7 @@ def _actions(item: Fields, extra: Fields, text: str | None) -> list[ToolCall]:
 def _tell_steps(session: Session, steps: Sequence[Fields]) -> None:
     """A run without history: each step is an answer, its action and what came of it."""
     for number, step in enumerate(steps):
-        query = [message_of(one.values).message for one in step.objects("query", "messages")]
+        query = [message_of(one.raw).message for one in step.objects("query", "messages")]
         if query:
             session.forget()
             session.say(*query, is_goal=True)

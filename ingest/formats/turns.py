@@ -5,17 +5,16 @@ Each form is one function from a record to the messages that it writes, tried af
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from tracejury.ingest.conventions.message_json import read_turn
 from tracejury.ingest.conventions.parts import arguments_text, joined, result_text
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, plain_name, time_of_any
+from tracejury.ingest.formats.fields import Fields, plain_name
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.trajectory import Usage
-from tracejury.ingest.times import integer
 from tracejury.ingest.trace import Json, Message, ToolCall
 
 Record = Mapping[str, Json]
@@ -50,37 +49,52 @@ class Turn(NamedTuple):
     """Whether the words go on with those of the record before."""
     rest: dict[str, Json] | None = None
     """What the record holds beyond all that; None where nothing."""
+    warnings: Sequence[str] = ()
+    """The fields whose type is not what the record's form says."""
 
 
-def read_record(record: Record) -> Turn | None:
-    """What a record of a conversation says; None where it is no message."""
+def read_record(record: Record, path: str = "") -> Turn | None:
+    """What a record of a conversation says, whose warnings begin with this path; None where it is no message."""
     messages = next((read for form in _FORMS if (read := form(record)) is not None), None)
     if messages is None:
         return None
-    fields, inner = Fields(dict(record)), record.get("message", record.get("info", record.get("data")))
-    held = Fields(inner if isinstance(inner, dict) else {})
+    fields, inner = Fields(dict(record), path), record.get("message", record.get("info", record.get("data")))
+    _name_wrong_types(fields)
+    held = Fields(inner if isinstance(inner, dict) else {}, path, fields.warnings)
     steps = Fields({**fields.nested("timing"), **(meta if isinstance(meta := record.get("metadata"), dict) else {})})
-    times = (_moment(fields), _moment(held), time_of_any(steps.take("endtime", "stependtime")))
+    times = (_moment(fields), _moment(held), steps.time("endtime", "stependtime"))
     moment = next((time for time in times if time is not None), None)
     beside = Fields(meta if isinstance(meta := record.get("metadata"), dict) else {})
     models = (one.text("model", "modelname", "modelid", "modelslug") for one in (fields, held, beside))
     model = next((text for text in models if text), None)
     usage = next((used for one in (fields, held) if (used := _usage(one)) is not None), None)
     rest = {key: item for key, item in {**held.rest(), **fields.rest()}.items() if plain_name(key) not in _READ}
-    return Turn(messages, moment, model, usage, record.get("delta") is True, rest or None)
+    return Turn(messages, moment, model, usage, record.get("delta") is True, rest or None, fields.warnings)
+
+
+def _name_wrong_types(fields: Fields) -> None:
+    """Warn of calls, thoughts and ids that no form reads, since their type is none that a form has."""
+    for call in fields.objects("toolcalls"):
+        if call.peek("name") is None:
+            call.nested("function")
+    for name in ("thoughts", "toolinvocations"):
+        list(fields.objects(name))
+    fields.word("toolcallid")
+    fields.nested("info")
 
 
 def _moment(fields: Fields) -> int | None:
-    value = fields.take(*_TIMES)
-    return time_of_any(value.get("created") if isinstance(value, dict) else value)
+    if isinstance(fields.peek("time"), dict):
+        return fields.inner("time").time("created")
+    return fields.time(*_TIMES)
 
 
 def _usage(fields: Fields) -> Usage | None:
-    counts = Fields(fields.nested("usage", "usagemetadata", "tokens", "tokenusage", "modelsusage"))
-    prompt = integer(counts.take("prompttokens", "inputtokens", "prompttokencount", "input"))
-    completion = integer(counts.take("completiontokens", "outputtokens", "candidatestokencount", "output"))
-    total = integer(counts.take("totaltokens", "totaltokencount", "total"))
-    reasoning = integer(counts.take("reasoningtokens", "thoughtstokencount", "thoughts", "reasoning"))
+    counts = fields.inner("usage", "usagemetadata", "tokens", "tokenusage", "modelsusage")
+    prompt = counts.count("prompttokens", "inputtokens", "prompttokencount", "input")
+    completion = counts.count("completiontokens", "outputtokens", "candidatestokencount", "output")
+    total = counts.count("totaltokens", "totaltokencount", "total")
+    reasoning = counts.count("reasoningtokens", "thoughtstokencount", "thoughts", "reasoning")
     known = prompt is not None or completion is not None or total is not None
     return Usage(prompt=prompt, completion=completion, total=total, reasoning=reasoning) if known else None
 

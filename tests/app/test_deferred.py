@@ -79,9 +79,9 @@ def pressed(make: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize(
     ("mode", "page", "name"),
     [
-        pytest.param("off", "reports", "root", marks=pytest.mark.soak),
+        ("off", "reports", "root"),
         ("password", "reports", "ruth"),
-        pytest.param("oidc", "reports", "ruth", marks=pytest.mark.soak),
+        ("oidc", "reports", "ruth"),
         ("off", "admin", "root"),
         ("password", "admin", "root"),
         ("oidc", "admin", "root"),

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from tests.ingest import conversation_files as conversations
 from tests.ingest import envelope_files as envelopes
 from tests.ingest import export_files as made
 from tests.ingest.losses import texts
@@ -34,9 +35,14 @@ FILES: dict[str, Callable[[], Any]] = {
     "atif": envelopes.atif,
     "claude_code": _shipped("claude_code/tide.jsonl"),
     "codex": _shipped("codex/tide.jsonl"),
+    "conversation": conversations.openai,
+    "conversation of Gemini CLI": conversations.gemini_cli,
+    "conversation of OpenCode": conversations.opencode,
+    "inspect": made.inspect_log,
     "jaeger": _shipped("jaeger/tide.json"),
     "langfuse": made.langfuse_trace,
     "langsmith": _shipped("langsmith/tide.jsonl"),
+    "maseval": _shipped("maseval/harbour_desk.json"),
     "openai_agents": _shipped("openai_agents/openai-agents-text.jsonl"),
     "openhands": envelopes.openhands,
     "openhands of the SDK": envelopes.openhands_sdk,
@@ -55,6 +61,16 @@ NOT_READ = {
         "*.parentUuid", "*.userType", "*.uuid", "*.message.role", "*.message.id", "*.message.type",
     },
     "codex": {"*.payload.content.*.type"},
+    "conversation": {"*.tool_calls.*.type"},
+    "conversation of Gemini CLI": {
+        "projectHash", "messages.*.id", "messages.*.toolCalls.*.status",
+        "messages.*.toolCalls.*.result.*.functionResponse.id", "messages.*.toolCalls.*.result.*.functionResponse.name",
+    },
+    "conversation of OpenCode": {"info", "info.title", "messages.*.parts.*.type", "messages.*.parts.*.state.status"},
+    "inspect": {
+        "samples.*.messages.*.id", "samples.*.messages.*.source", "samples.*.messages.*.function",
+        "samples.*.messages.*.tool_calls.*.type",
+    },
     "jaeger": {"data.*.traceID", "data.*.spans.*.tags.*.type", "data.*.spans.*.references.*.traceID"},
     "langfuse": {"scores.*", "observations.*"},
     "openhands": {
