@@ -27,8 +27,8 @@ def cost_agreement(
     One row per judge_model, split and metric: value, low, high and n, of `recall` (all reference errors, caught by any
     of its judges: `errors.suite_coverage`) and of `f1` (pairs of an error and a judge, all its judges together);
     not_matched; traces (that it answered); cost_usd and tokens: means over the traces on which every answer has one
-    recorded (`_n` of them), with Student's bounds. on_front: no other judge model of the split costs as little and
-    reaches as high a value, or better, by the estimates alone; None where its cost or its value is unknown.
+    recorded (`_n` of them), with bounds (`mean_bounds`). on_front: no other judge model of the split costs as little
+    and reaches as high a value, or better, by the estimates alone; None where its cost or its value is unknown.
     `costs`: `COSTS`, optional tokens and split. Raises ValueError for absent columns and doubled rows.
     """
     values = pd.concat([_recalls(error_pairs, missing, draws), _f1s(error_pairs, missing, draws)], ignore_index=True)
@@ -98,10 +98,10 @@ def _spent(costs: pd.DataFrame) -> pd.DataFrame:
     table = rows.groupby(keys)["trace_id"].size().rename("traces").reset_index()
     for name in SPENT:
         each = frames.numbers(rows.get(name, pd.Series(np.nan, rows.index)), f"costs.{name}")
-        sums = rows.assign(own=each, squares=each**2).groupby(keys)[["own", "squares"]].sum().to_numpy()
-        n = rows.assign(own=each).groupby(keys)["own"].count().to_numpy()
-        low, high = mean_bounds(n, sums[:, 0], sums[:, 1])
-        of_name = {name: divide(sums[:, 0], n), f"{name}_low": np.maximum(low, 0.0), f"{name}_high": high}
+        powers = pd.DataFrame({power: np.where(np.isnan(each), np.nan, each**power) for power in range(4)})
+        n, total, squares, cubes = powers.groupby([rows[key].to_numpy() for key in keys]).sum().to_numpy().T
+        low, high = mean_bounds(n, total, squares, cubes)
+        of_name = {name: divide(total, n), f"{name}_low": np.maximum(low, 0.0), f"{name}_high": high}
         table = table.assign(**of_name, **{f"{name}_n": n})
     return table
 

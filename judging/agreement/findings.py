@@ -68,7 +68,7 @@ def finding_table(
     finding_precision_lowest and _highest bound it over all findings: if the others were all false alarms, or all valid.
     invalid_citation_rate = invalid / all citations; unmatched_per_trace = unmatched / traces answered and compared.
     Intervals: `share_bounds` by trace, since the findings of a trace (and the citations of a finding) are no
-    independent units, Student's t for the findings a trace; none with `draws=0`. NaN without units: `reason` is then
+    independent units, `mean_bounds` for the findings a trace; none with `draws=0`. NaN without units: `reason` is then
     `no finding reviewed`, `no citations`, `no matches proposed yet` or several.
     Raises ValueError for a verdict on a matched finding, an unknown verdict, more invalid citations than all.
     """
@@ -113,13 +113,12 @@ def _rates(sums: Floats) -> Floats:
 
 
 def _bounds(sums: Floats, draws: int) -> tuple[Floats, Floats]:
-    """Bounds of the rates of sums by trace (traces, 6); a mean a trace by Student's t, and never below 0."""
+    """Bounds of the rates of sums by trace (traces, 6); a mean a trace by `mean_bounds`, and never below 0."""
     if draws == 0:
         return np.full(len(_RATES), np.nan), np.full(len(_RATES), np.nan)
     low, high = share_bounds(sums[:, ::2], sums[:, 1::2])
     compared = sums[sums[:, 1] > 0, 0]
-    n, total, squares = (np.array([value]) for value in (len(compared), compared.sum(), (compared**2).sum()))
-    mean_low, mean_high = mean_bounds(n, total, squares)
+    mean_low, mean_high = mean_bounds(*((compared[:, None] ** power).sum(axis=0) for power in range(4)))
     low[0], high[0] = np.maximum(mean_low[0], 0.0), mean_high[0]
     return low, high
 

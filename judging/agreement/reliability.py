@@ -370,13 +370,14 @@ def share_unscored(matrix: Matrix) -> Estimate:
     """Share of replies without a score because the judge failed, over the replies that could have one.
 
     Source: METRICS.md, reliability. Not-applicable replies are neither. Wilson's interval by trace, since the repeats
-    of a trace fail together (`intervals.share_bounds`).
+    of a trace fail together (`intervals.share_bounds`): with fewer than 20 traces that fail, as if all repeats of a
+    trace did.
     """
     n = int(matrix.replies.sum())
     if n == 0:
         return Estimate(value=None, n=0, reason="no units", not_applicable=matrix.not_applicable)
     failures, replies = (np.bincount(matrix.clusters, counts) for counts in (matrix.failures, matrix.replies))
-    low, high = map(float, share_bounds(failures, replies))
+    low, high = map(float, share_bounds(failures, replies, least_clusters=20))
     return Estimate(
         value=matrix.failed / n, n=n, low=present(low), high=present(high), failed=matrix.failed,
         not_applicable=matrix.not_applicable,

@@ -233,6 +233,7 @@ _TWO_ERRORS: Final[tuple[InputName, ...]] = ("error_pairs", "other_error_pairs")
 _TWO_SCORES: Final[tuple[InputName, ...]] = ("score_pairs", "other_score_pairs")
 _TRAIL: Final[tuple[InputName, ...]] = ("trail_gold", "trail_predictions", "trail_traces")
 _BY_TRACE: Final = "Wilson's with the effective number of units by trace and Student's t"
+_MEANS: Final = "Hall's transformation of Student's t"
 _JACKKNIFE: Final = "Student's t on the jackknife by trace"
 _WILSON: Final = "Wilson's"
 _BOTH_SAMPLES: Final = "Jeffreys posteriors of the errors and of the pairs that the rule was measured on"
@@ -477,7 +478,7 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: costs.cost_agreement(
             inputs.frame("error_pairs"), inputs.frame("costs"), missing=inputs.missing, draws=inputs.draws
         ),
-        interval=f"{_BY_TRACE} (value), Student's t (dollars, tokens)",
+        interval=f"{_BY_TRACE} (value), {_MEANS} (dollars, tokens)",
     ),
     Table(
         name="human_ceiling",
@@ -619,7 +620,7 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: calibration.calibration_table(inputs.frame("score_pairs")),
         why=reasons.always("no units"),
         unbounded=("gap",),
-        interval="Student's t",
+        interval=_MEANS,
         digits=3,
     ),
     Table(

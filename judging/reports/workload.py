@@ -16,28 +16,29 @@ from tracejury.judging.store import tables
 COUNTS = ("submitted", "skipped", "errors")
 MEANS = ("errors_a_trace", "minutes_a_trace")
 _MS = 60_000.0  # in a minute
+_MOMENTS = ("_n", "_sum", "_squares", "_cubes")
 
 
 def workload(connection: Connection) -> pd.DataFrame:
-    """annotator, `COUNTS`, then of each of `MEANS` the mean over submitted traces, `_low`, `_high` (jackknife-t), `_n`.
+    """annotator, `COUNTS`, then of each of `MEANS` the mean over submitted traces, `_low`, `_high`, `_n`.
 
     A row for everyone who has a review, be it an open one; the gold is nobody's work. `submitted` and `skipped` count
     traces; `errors` counts all that the person marked, the means those of submitted traces alone. NaN where nothing is
-    known. Minutes leave out traces that were not timed; no bound lies below 0.
+    known. Minutes leave out traces that were not timed; no bound (`mean_bounds`) lies below 0.
     """
     sums, errors = query_frame(connection, _sums()), query_frame(connection, _errors_in_all())
     counted = sums[["annotator", "submitted", "skipped"]].merge(errors, on="annotator", how="left")
     parts = [counted[["annotator"]], counted[list(COUNTS)].fillna(0).astype("int64")]
     for name in MEANS:
-        n, total, squares = (sums[f"{name}{end}"].to_numpy(dtype=np.float64) for end in ("_n", "_sum", "_squares"))
-        low, high = mean_bounds(n, total, squares)
+        n, total, squares, cubes = (sums[f"{name}{end}"].to_numpy(dtype=np.float64) for end in _MOMENTS)
+        low, high = mean_bounds(n, total, squares, cubes)
         estimates = {"": divide(total, n), "_low": np.maximum(low, 0.0), "_high": high, "_n": n.astype(np.int64)}
         parts.append(pd.DataFrame({f"{name}{end}": values for end, values in estimates.items()}))
     return pd.concat(parts, axis=1)
 
 
 def _sums() -> Select[tuple[object, ...]]:
-    """Traces of each person by state; n, sum and sum of squares of what they did on each that they submitted."""
+    """Traces of each person by state; n and sums (of powers up to 3) of what they did on each that they submitted."""
     review, errors_made = tables.review, _errors_made()
     newest_of = newest(review, ("annotator", "trace_id", "occasion"))
     columns = (review.c.annotator, review.c.trace_id, review.c.status, (review.c.active_ms / _MS).label("minutes"))
@@ -46,11 +47,17 @@ def _sums() -> Select[tuple[object, ...]]:
     own = select(*columns).where(newest_of, review.c.occasion == FIRST, is_of_a_person).subquery()
     is_submitted = own.c.status == "submitted"
     errors, minutes = case((is_submitted, func.coalesce(errors_made.c.errors, 0))), case((is_submitted, own.c.minutes))
-    sums = [(func.count(value), func.sum(value * 1.0), func.sum(value * value * 1.0)) for value in (errors, minutes)]
+    sums = [
+        (
+            func.count(value),
+            *(func.sum(power) for power in (value * 1.0, value * value * 1.0, value * value * value * 1.0)),
+        )
+        for value in (errors, minutes)
+    ]
     named = [
         column.label(f"{name}{end}")
         for name, of in zip(MEANS, sums, strict=True)
-        for column, end in zip(of, ("_n", "_sum", "_squares"), strict=True)
+        for column, end in zip(of, _MOMENTS, strict=True)
     ]
     states = [func.sum(case((own.c.status == state, 1), else_=0)).label(state) for state in ("submitted", "skipped")]
     same = and_(errors_made.c.annotator == own.c.annotator, errors_made.c.trace_id == own.c.trace_id)

@@ -99,7 +99,7 @@ def confusion_card(filters: Filters) -> None:
 @card(
     "calibration",
     "Calibration",
-    "Mean reference score of the traces to which a judge gave each score, with Student's 95 % interval. On the dotted "
+    "Mean reference score of the traces to which a judge gave each score, with its 95 % interval. On the dotted "
     "line a judge's score means what the reference's does.",
     height=460,
 )

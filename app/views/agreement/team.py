@@ -50,7 +50,7 @@ def team_card(filters: Filters) -> None:
         st.caption(
             "Click a bar, or select a row, to list the traces that the person submitted. In brackets the 95 % "
             "interval of "
-            "a mean (jackknife-t by trace), which one trace has not, nor have equal ones; counts are whole. " + FEW_NOTE
+            "a mean a trace (Hall's), which one trace has not, nor have equal ones; counts are whole. " + FEW_NOTE
         )
         return
     st.caption(plain(f"Submitted by {person}"))

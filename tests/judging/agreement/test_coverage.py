@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import errors, reliability, scores, trail
-from tracejury.judging.agreement.intervals import Floats, cluster_bootstrap, distinct_rows, divide
+from tracejury.judging.agreement.intervals import Floats, cluster_bootstrap, distinct_rows, divide, mean_bounds
 
 TRACES = (20, 60, 200)
 SCALE = np.arange(scores.POINTS)
@@ -49,6 +49,15 @@ ERRORS = {  # chance to catch, likeness of the errors of a trace, chance of a fa
 }
 REPEATED = {"sure": (0.25, 0.2), "steady": (0.55, 0.1), "unsure": (0.25, 0.6)}
 """Of a judge asked five times: the chance that a trace is a clear 3 besides its share of the scale, and of a slip."""
+UNSCORED = {
+    "now and then": (0.0, 0.05, 0.0),
+    "long traces": (0.1, 0.02, 0.1),
+    "often": (0.05, 0.3, 0.2),
+    "rare": (0.01, 0.01, 0.0),
+}
+"""Chance that all replies of a trace fail, that one of another trace does, and that one was not asked."""
+SPENT = {"alike": (0.5, 0.0), "some long": (0.8, 0.0), "as TRAIL's lengths": (1.2, 0.0), "half for nothing": (0.5, 0.5)}
+"""Standard deviation of the logarithm (1.2 of the lengths of TRAIL's GAIA traces), and the share that take nothing."""
 
 
 def trace_errors(population: tuple[float, float, float, float], traces: int, rng: np.random.Generator) -> Floats:
@@ -99,13 +108,58 @@ def error_coverage(
     return covered((errors.rate_bounds(trace_errors(population, traces, rng)) for _ in range(studies)), truth)
 
 
-def alpha_coverage(
+def repeat_coverage(
     population: tuple[float, float], traces: int, studies: int, rng: np.random.Generator
 ) -> list[Coverage]:
-    """Coverage of Krippendorff's interval alpha of five repeats."""
-    truth = np.array([reliability.continuous_alpha(repeats(population, 400_000, rng))])
-    drawn = (reliability.alpha_bounds(repeats(population, traces, rng)) for _ in range(studies))
-    return covered(((np.array([low]), np.array([high])) for low, high in drawn), truth)
+    """Coverage of Krippendorff's interval alpha, the mean SD and the share of identical traces of five repeats."""
+    whole = repeats(population, 400_000, rng)
+    estimates = (reliability.mean_spread, reliability.share_identical)
+    truth = np.array([reliability.continuous_alpha(whole), *(one(whole).value for one in estimates)])
+
+    def bounds(scores: Floats) -> tuple[Floats, Floats]:
+        ends = [reliability.alpha_bounds(scores), *((one(scores).low, one(scores).high) for one in estimates)]
+        low, high = np.array(ends, dtype=np.float64).T
+        return low, high
+
+    return covered((bounds(repeats(population, traces, rng)) for _ in range(studies)), truth)
+
+
+def replies(population: tuple[float, float, float], traces: int, rng: np.random.Generator) -> reliability.Matrix:
+    """Five replies of each trace: each may fail by itself, and all of a trace that is too long for the judge."""
+    whole, each, missing = population
+    number = rng.binomial(5, 1 - missing, traces)
+    failures = np.where(rng.random(traces) < whole, number, rng.binomial(number, each))
+    names = tuple(map(str, range(traces)))
+    return reliability.Matrix(
+        values=np.full((5, traces), np.nan), raters=tuple("12345"), units=names, clusters=np.arange(traces),
+        failed=int(failures.sum()), not_applicable=0, failures=failures, replies=number,
+    )  # fmt: skip
+
+
+def unscored_coverage(
+    population: tuple[float, float, float], traces: int, studies: int, rng: np.random.Generator
+) -> list[Coverage]:
+    """Coverage of the share of unscored replies by trace."""
+    whole, each, _ = population
+    drawn = (reliability.share_unscored(replies(population, traces, rng)) for _ in range(studies))
+    ends = ((np.array([one.low], dtype=float), np.array([one.high], dtype=float)) for one in drawn)
+    return covered(ends, np.array([whole + (1 - whole) * each]))
+
+
+def spent(population: tuple[float, float], shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    """What traces take, skewed as their lengths are (lognormal), some of them nothing; the mean is 1."""
+    spread, nothing = population
+    values = rng.lognormal(-(spread**2) / 2, spread, shape) / (1 - nothing)
+    return np.where(rng.random(shape) < nothing, 0.0, values)
+
+
+def mean_coverage(
+    population: tuple[float, float], traces: int, studies: int, rng: np.random.Generator
+) -> list[Coverage]:
+    """Coverage of a mean a trace: dollars, tokens, minutes, findings."""
+    drawn = spent(population, (studies, traces), rng)
+    low, high = mean_bounds(*((drawn**power).sum(axis=1) for power in range(4)))
+    return covered(zip(low[:, None], high[:, None], strict=True), np.array([1.0]))
 
 
 def both_sides(population: tuple[float, float, float, float], traces: int, rng: np.random.Generator) -> Floats:
@@ -213,7 +267,9 @@ KINDS = {
     "trail": (ANSWERED, trail_coverage, list(trail.MEASURES)),
     "scores": (SCORED, score_coverage, [metric.name for metric in scores.SCORE_METRICS]),
     "errors": (ERRORS, error_coverage, list(errors.RATES)),
-    "repeats": (REPEATED, alpha_coverage, ["alpha_interval"]),
+    "repeats": (REPEATED, repeat_coverage, ["alpha_interval", "mean_sd", "identical"]),
+    "replies": (UNSCORED, unscored_coverage, ["unscored"]),
+    "means a trace": (SPENT, mean_coverage, ["cost_usd"]),
 }
 
 

@@ -201,17 +201,31 @@ def test_without_draws_there_is_a_value_and_no_interval() -> None:
     assert np.isnan(boot.interval()).all()
 
 
-def test_a_mean_s_bounds_from_its_sums_are_those_of_the_jackknife() -> None:
-    values = np.random.default_rng(5).gamma(2.0, 3.0, size=25)
+def bounds_of_mean(values: Floats) -> tuple[float, float]:
+    low, high = mean_bounds(*(np.array([(values**power).sum()]) for power in range(4)))
+    return float(low[0]), float(high[0])
 
-    def mean(cells: Floats) -> Floats:
-        return (cells[..., 0] / cells[..., 1])[..., None]
 
-    boot = cluster_bootstrap(np.stack([values, np.ones(25)], axis=1), mean, draws=0)
-    sums = np.array([[25, values.sum(), (values**2).sum()], [1, 2.0, 4.0], [0, 0, 0], [3, 0.3, 0.03], [2, 0, 0]]).T
-    low, high = mean_bounds(*sums)
-    assert (low[0], high[0]) == pytest.approx([float(bound[0]) for bound in boot.jackknife_t()])
-    assert np.isnan(np.stack([low[1:], high[1:]])).all()  # one value, none, three of 0.1, two of 0
+@pytest.mark.parametrize("values", [np.arange(25.0), np.array([0.1, 0.2]), 1e6 + np.arange(-5.0, 6.0)])
+def test_a_mean_of_values_without_skew_has_student_s_bounds(values: Floats) -> None:
+    expected = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+    assert bounds_of_mean(values) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_skewed_mean_s_bounds_are_where_hall_s_transformation_is_student_s_quantile(sign: int) -> None:
+    """Hall 1992: T + g (T² / 3 + 1 / 6) / √n + g² T³ / (27 n) of T = √n (mean - bound) / s, g the skewness."""
+    values = sign * np.random.default_rng(5).gamma(2.0, 3.0, size=25)
+    n, deviation = len(values), values.std(ddof=1)
+    skew = ((values - values.mean()) ** 3).mean() / deviation**3
+    away = n**0.5 * (values.mean() - np.array(bounds_of_mean(values))) / deviation
+    transformed = away + skew * (away**2 / 3 + 1 / 6) / n**0.5 + skew**2 * away**3 / (27 * n)
+    assert transformed == pytest.approx(stats.t.ppf([0.975, 0.025], n - 1))
+
+
+@pytest.mark.parametrize("values", [[2.0], [], [0.1] * 3, [0.0] * 2])
+def test_one_value_and_equal_values_bound_no_mean(values: list[float]) -> None:
+    assert np.isnan(bounds_of_mean(np.array(values))).all()
 
 
 @pytest.mark.slow
