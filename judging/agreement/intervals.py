@@ -7,7 +7,7 @@ matrix of sums gives all resamples of all estimates. Clusters with the same sums
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,33 +42,6 @@ class Bootstrap:
         """How many resamples of each estimate are undefined (K,)."""
         return np.asarray(np.isnan(self.samples).sum(axis=-1), dtype=np.int64)
 
-    @property
-    def flat(self) -> NDArray[np.bool_]:
-        """Of which estimates all defined resamples are equal (K,), but for rounding."""
-        if self.samples.shape[-1] == 0:
-            return np.zeros(len(self.estimate), dtype=bool)
-        last = np.maximum(self.samples.shape[-1] - self.undefined - 1, 0)
-        greatest = np.take_along_axis(self.sorted_samples, last[:, None], axis=-1)[:, 0]
-        return np.asarray(greatest - self.sorted_samples[:, 0] <= 1e-12, dtype=bool)
-
-    @cached_property
-    def sorted_samples(self) -> Floats:
-        """The samples of each estimate in ascending order, NaN last (K, draws)."""
-        return np.sort(self.samples, axis=-1)
-
-    def interval(self, level: float = LEVEL) -> tuple[Floats, Floats]:
-        """Bounds (K,) and (K,): NaN where the estimate or every resample is undefined, or none was drawn.
-
-        NaN too where all resamples are equal (one cluster, or perfect agreement): resampling then says nothing of how
-        far the estimate may be off, and bounds without width would say that it is certain.
-        Source: the percentile interval of Efron 1979.
-        """
-        tails = np.array([(1 - level) / 2, (1 + level) / 2])
-        shares = np.broadcast_to(tails, (len(self.estimate), 2))
-        bounds = _quantiles(self.sorted_samples, shares, self.undefined)
-        bounds[np.isnan(self.estimate) | self.flat] = np.nan
-        return bounds[:, 0], bounds[:, 1]
-
     def share_below(self, threshold: float) -> Floats:
         """P(estimate < threshold) over the defined resamples (K,); NaN where none is defined."""
         defined = self.samples.shape[-1] - self.undefined
@@ -96,7 +69,7 @@ class Bootstrap:
         """Estimate plus and minus Student's t (T-1 degrees) times the jackknife standard error; (K,), (K,).
 
         T are the clusters that hold units of an estimate (`holding`): others say nothing of it. NaN where no cluster
-        makes a difference, as in `interval`: bounds without width would say that it is certain.
+        makes a difference (one cluster, or perfect agreement): bounds without width would say that it is certain.
         """
         error, degrees = self.standard_error(holds), self.holding(holds) - 1
         reach = student_t(np.where(degrees > 0, degrees, np.nan), level) * np.where(error > 1e-12, error, np.nan)
@@ -377,18 +350,3 @@ def _draws(counts: Ints, draws: int, rng: np.random.Generator) -> Floats:
     drawn = pattern_of[rng.integers(0, clusters, size=(draws, clusters), dtype=np.int32)]
     places = drawn + (np.arange(draws, dtype=np.int64) * patterns)[:, None]
     return np.bincount(places.ravel(), minlength=draws * patterns).reshape(draws, patterns).astype(np.float64)
-
-
-def _quantiles(ordered: Floats, shares: Floats, undefined: Ints) -> Floats:
-    """Linear-interpolated quantiles of ascending rows that end in `undefined` NaNs; shares is (K, 2)."""
-    if ordered.shape[-1] == 0:
-        return np.full(shares.shape, np.nan)
-    defined = ordered.shape[-1] - undefined
-    place = np.clip(shares, 0, 1) * np.maximum(defined - 1, 0)[:, None]
-    below = np.floor(np.nan_to_num(place)).astype(np.int64)
-    above = np.minimum(below + 1, np.maximum(defined - 1, 0)[:, None])
-    at_below = np.take_along_axis(ordered, below, axis=-1)
-    at_above = np.take_along_axis(ordered, above, axis=-1)
-    out = at_below + (place - below) * (at_above - at_below)
-    out[defined == 0] = np.nan
-    return np.asarray(out, dtype=np.float64)

@@ -73,9 +73,9 @@ def test_checks_beat_gemini_in_f1_at_no_lower_precision(material: Material, part
 @pytest.mark.parametrize(
     ("count", "precision"), [(pairs, PAIRS_PRECISION), (spans, SPANS_PRECISION)], ids=["pairs", "spans"]
 )
-def test_the_lead_holds_when_traces_are_resampled(material: Material, count: Counting, precision: float) -> None:
+def test_the_lead_holds_whatever_traces_are_drawn(material: Material, count: Counting, precision: float) -> None:
     traces = material.at_hand["gaia"]
-    low, _ = stability(material.gold["gaia"], material.found, material.baseline, traces, count).interval()
+    low, _ = stability(material.gold["gaia"], material.found, material.baseline, traces, count).jackknife_t()
     assert low[0] > precision  # 0.44 and 0.55 when written
     assert low[2] > 0.1  # F1 less the baseline's: 0.24 and 0.27 when written
 
