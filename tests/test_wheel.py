@@ -15,11 +15,12 @@ from streamlit.testing.v1 import AppTest
 from tracejury import app
 from tracejury.app.pages import PAGES
 main = os.path.join(os.path.dirname(app.__file__), "main.py")
-for page in PAGES:
+names = sys.argv[1:] or [page.file for page in PAGES]
+for page in (page for page in PAGES if page.file in names):
     at = AppTest.from_file(main, default_timeout=120).run()
     at.switch_page(str(page.script)).run()
     assert not at.exception, (page.file, at.exception)
-print(len(PAGES))
+print(len(names))
 """
 
 
@@ -74,4 +75,11 @@ def test_it_works_installed_beside_another_package_called_app(python: Path, tmp_
     run(command, "report", "--out", tmp_path / "tables", "--draws", "50", cwd=tmp_path, **home)
     assert (tmp_path / "tables" / "table_03_caught.csv").stat().st_size > 0
     assert "0.2.0" in run(python, "-m", "tracejury", "--version", cwd=tmp_path)
+    assert run(python, "-P", "-c", PAGES, "work", "agreement", "help", cwd=tmp_path, **home).split()[-1] == "3"
+
+
+@pytest.mark.soak
+def test_every_page_opens(python: Path, tmp_path: Path) -> None:
+    home = {"TRACEJURY_HOME": str(tmp_path / "home")}
+    run(python.parent / "tracejury", "demo", "--no-serve", cwd=tmp_path, **home)
     assert int(run(python, "-P", "-c", PAGES, cwd=tmp_path, **home).split()[-1]) > 5

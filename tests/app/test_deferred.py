@@ -79,9 +79,9 @@ def pressed(make: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize(
     ("mode", "page", "name"),
     [
-        ("off", "reports", "root"),
+        pytest.param("off", "reports", "root", marks=pytest.mark.soak),
         ("password", "reports", "ruth"),
-        ("oidc", "reports", "ruth"),
+        pytest.param("oidc", "reports", "ruth", marks=pytest.mark.soak),
         ("off", "admin", "root"),
         ("password", "admin", "root"),
         ("oidc", "admin", "root"),

@@ -12,7 +12,6 @@ from tests.browser.profile import sized_page
 from tracejury.app.pages import PAGES
 
 pytestmark = pytest.mark.browser
-SETTLED_MS = 2500
 
 
 def test_every_page_keeps_to_the_policy(profile: BrowserContext, sample_server: str) -> None:
@@ -35,7 +34,7 @@ def test_every_page_keeps_to_the_policy(profile: BrowserContext, sample_server: 
         page.goto(f"{sample_server}/{spec.file}")
         page.locator("[data-testid=stMain] [data-testid=stElementContainer]").first.wait_for(state="attached")
         page.wait_for_function("!document.querySelector('[data-testid=stStatusWidget]')")
-        page.wait_for_timeout(SETTLED_MS)
+        page.wait_for_load_state("networkidle")
         assert page.locator("[data-testid=stException]").count() == 0
     assert broken == []
     assert elsewhere == []

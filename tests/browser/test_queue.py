@@ -20,7 +20,7 @@ from tracejury.judging.records import DIMENSIONS, ErrorLabel, Review
 from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
-COUNT = 6
+COUNT = 4
 HIDDEN = "words that only Zoe wrote"
 
 
@@ -40,7 +40,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.fixture(scope="module")
 def key(space: Workspace) -> int:
-    return team_queue(space, COUNT, repeat_share=0.34)  # 2 of 6 come again
+    return team_queue(space, COUNT, repeat_share=0.5)  # 2 of 4 come again
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ def test_a_pass_runs_out_while_offline_and_is_renewed_silently_while_online(
         desk.page.on("response", lambda one: "/api/" in one.url and answers.append((one.request.method, one.status)))
         desk.keys("a", "1")
         desk.saved()
-        desk.page.wait_for_timeout(20_000)  # two lives and a half: the page renews its pass by itself
+        desk.page.wait_for_timeout(10_000)  # more than a life: the page renews its pass by itself
         desk.keys("h")
         desk.saved()
         assert answers
@@ -106,7 +106,7 @@ def test_a_pass_runs_out_while_offline_and_is_renewed_silently_while_online(
         desk.keys("2", "d")
         desk.page.keyboard.type("written offline")
         desk.keys("Escape", "w", "3")
-        desk.page.wait_for_timeout(11_000)
+        desk.page.wait_for_timeout(9_000)
         expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("unsaved")
         profile.set_offline(False)
         state = desk.saved(60_000)

@@ -11,6 +11,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, make_url
 
+from tracejury.judging.store import open_workspace
+
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Any]:
@@ -32,15 +34,15 @@ def server(postgresql: Any) -> str:
 
 
 @pytest.fixture
-def new_database(server: str) -> Iterator[Callable[[], str]]:
+def new_database(server: str) -> Iterator[Callable[..., str]]:
     """Makes an empty database and gives its URL; all are dropped after the test, whoever is still connected."""
     names: list[str] = []
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
 
-    def make() -> str:
+    def make(like: str = "template1") -> str:
         names.append(f"tracejury_{uuid4().hex}")
         with engine.connect() as connection:
-            connection.exec_driver_sql(f'CREATE DATABASE "{names[-1]}"')
+            connection.exec_driver_sql(f'CREATE DATABASE "{names[-1]}" TEMPLATE "{like}"')
         return make_url(server).set(database=names[-1]).render_as_string(hide_password=False)
 
     yield make
@@ -48,6 +50,24 @@ def new_database(server: str) -> Iterator[Callable[[], str]]:
         for name in names:
             connection.exec_driver_sql(f'DROP DATABASE "{name}" WITH (FORCE)')
     engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def migrated(server: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a database in which nothing stands but what the migrations make."""
+    with create_engine(server, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.exec_driver_sql("CREATE DATABASE migrated")
+    url = make_url(server).set(database="migrated").render_as_string(hide_password=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACEJURY_DATABASE", url)
+        open_workspace(tmp_path_factory.mktemp("migrated")).engine.dispose()
+    return "migrated"
+
+
+@pytest.fixture
+def database(new_database: Callable[..., str], migrated: str) -> str:
+    """The URL of a database of a new workspace: a copy, since the migrations take ten times as long."""
+    return new_database(migrated)
 
 
 @pytest.fixture

@@ -423,7 +423,7 @@ def kill_at_work(
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [3, pytest.param(100, marks=pytest.mark.soak)])
 def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_asked_for_again(
     provider: Provider, tmp_path: Path, kills: int
 ) -> None:
@@ -467,7 +467,7 @@ def assert_nothing_was_asked_after_it_was_stored(grid: Grid, provider: Provider)
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.soak)])
 def test_owners_of_batches_killed_anywhere_lose_no_cell_and_collect_no_answer_twice(
     provider: Provider, tmp_path: Path, kills: int
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -54,10 +54,10 @@ def test_a_trace_comes_back_and_is_found_by_its_words(opened: Workspace) -> None
 
 
 def test_a_search_gives_the_first_spans_however_many_hold_the_word(
-    new_database: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a few rows in order, by ten times as many, and by the index: a word of all spans, of some, of the last."""
-    monkeypatch.setenv("TRACEJURY_DATABASE", new_database())
+    monkeypatch.setenv("TRACEJURY_DATABASE", database)
     searching = import_module("tracejury.ingest.store.search")
     monkeypatch.setattr(searching, "_FIRST_ROWS", 20)
     monkeypatch.setattr(searching, "_MANY_HITS", 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,8 +21,8 @@ pytestmark = pytest.mark.usefixtures("client_programs")
 
 
 @pytest.fixture
-def space(new_database: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.setenv("TRACEJURY_DATABASE", new_database())
+def space(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("TRACEJURY_DATABASE", database)
     opened = open_workspace(tmp_path / "home")
     store(opened.engine, [small_trace()])
     label = {"label_id": "one", "span_ids": [span_id(4)], "dimensions": ["TC"], "impact": "high"}

@@ -46,8 +46,8 @@ PATIENCE_S = 60
 
 
 @pytest.fixture
-def space(new_database: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.setenv("TRACEJURY_DATABASE", new_database())
+def space(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("TRACEJURY_DATABASE", database)
     return many_traces(tmp_path / "home", ITEMS)
 
 
