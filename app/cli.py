@@ -171,8 +171,10 @@ def gaia2() -> None:
 
 
 @gaia2.command("setup", epilog="Example: tracejury gaia2 setup")
-@click.option("--python", type=click.Path(path_type=Path), help="A Python that has ARE already: use it from now on.")
-@click.option("--check", is_flag=True, help="Only say what is there; exit code 1 where nothing is.")
+@click.option(
+    "--python", type=click.Path(path_type=Path), help="Path of a Python with ARE installed; used from now on."
+)
+@click.option("--check", is_flag=True, help="Only check the environment; exit code 1 if there is none.")
 @JSON
 def gaia2_setup(python: Path | None, check: bool, as_json: bool) -> None:
     """Make the environment that runs ARE (750 MB, half a minute).
@@ -185,9 +187,9 @@ def gaia2_setup(python: Path | None, check: bool, as_json: bool) -> None:
 
 
 @gaia2.command("fetch", epilog="Example: tracejury gaia2 fetch --capability search --limit 5")
-@click.option("--capability", "capabilities", multiple=True, metavar="NAME", help="Only these (may be given again).")
+@click.option("--capability", "capabilities", multiple=True, metavar="NAME", help="Only this capability (repeatable).")
 @click.option("--split", default="validation", show_default=True)
-@click.option("--limit", type=click.IntRange(1), default=None, help="At most so many scenarios in all.")
+@click.option("--limit", type=click.IntRange(1), default=None, help="Maximum number of scenarios.")
 @HOME
 def gaia2_fetch(capabilities: tuple[str, ...], split: str, limit: int | None, home: Path | None) -> None:
     """Load the scenarios of GAIA2 from the hub (needs HF_TOKEN).
@@ -211,11 +213,11 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
 
 @gaia2.command("run", epilog="Example: tracejury gaia2 run samples --model gpt-4.1 --no-judge --dry-run")
 @click.argument("scenarios", nargs=-1, required=True)
-@click.option("--model", default=None, help="The agent's model by litellm's name, or script:FILE (a list of replies).")
-@click.option("--judge-model", default=None, help="The model of the benchmark's judge; script:FILE too.")
+@click.option("--model", default=None, help="The agent's model: a litellm name, or script:FILE (a list of replies).")
+@click.option("--judge-model", default=None, help="The model of the benchmark's judge: likewise.")
 @click.option("--no-judge", is_flag=True, help="Ask no judge: executions get no score.")
-@click.option("--capability", multiple=True, metavar="NAME", help="Only scenarios of these (may be given again).")
-@click.option("--limit", type=click.IntRange(1), default=None, help="At most so many scenarios in all.")
+@click.option("--capability", multiple=True, metavar="NAME", help="Only scenarios of this capability (repeatable).")
+@click.option("--limit", type=click.IntRange(1), default=None, help="Maximum number of scenarios.")
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Executions of each scenario.")
 @click.option("--temperature", default="0.5", show_default=True, callback=_number_or_none, help="A number, or none.")
 @click.option("--max-tokens", default="16384", show_default=True, callback=_number_or_none, help="A number, or none.")
@@ -233,19 +235,21 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
 )
 @click.option("--seed", type=int, default=None, help="Sent to the model, another for each execution.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Executions at a time.")
-@click.option("--budget", type=click.FloatRange(0), default=None, metavar="USD", help="Make no call beyond it.")
+@click.option(
+    "--budget", type=click.FloatRange(0), default=None, metavar="USD", help="Cost after which no call starts."
+)
 @click.option("--price", default=None, metavar="IN,OUT", help="US$ per million tokens of the agent's model.")
 @click.option("--judge-price", default=None, metavar="IN,OUT", help="US$ per million tokens of the judge's model.")
 @click.option("--api-base", default=None, help="Address of the server of the agent's model.")
 @click.option("--judge-api-base", default=None, help="Address of the server of the judge's model.")
 @click.option("--again", default="", metavar="STATUS,...", help="Repeat executions that ended so, e.g. timeout.")
 @click.option("--oracle", is_flag=True, help="Play the scenario's own events, without an agent.")
-@click.option("--noise", is_flag=True, help="Failing tools and events of the environment (GAIA2's noise phase).")
+@click.option("--noise", is_flag=True, help="Add failing tools and environment events (GAIA2's noise phase).")
 @click.option("--agent-to-agent", is_flag=True, help="Apps are agents too (GAIA2's agent2agent phase).")
 @click.option(
     "--then-judge", type=click.Choice(["checks"]), default=None, help="Judge each trace as its execution ends."
 )
-@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
+@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="Path of the Python with ARE.")
 @click.option("--dry-run", is_flag=True, help="Only list the executions that would be made.")
 @HOME
 @JSON
@@ -260,7 +264,7 @@ def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **op
 
 
 @gaia2.command("proof", epilog="Example: tracejury gaia2 proof")
-@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
+@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="Path of the Python with ARE.")
 @JSON
 def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
     """Show, offline, that stock ARE's judge fails a correct execution.
@@ -309,7 +313,7 @@ def traces_group(context: click.Context, home: Path | None, as_json: bool, csv_f
 @traces_group.command("remove", epilog="Example: tracejury traces remove 0a1b2c3d")
 @click.argument("trace_ids", metavar="TRACE...", nargs=-1, required=True)
 @HOME
-@click.option("--with-labels", is_flag=True, help="Delete what people stored about them, too.")
+@click.option("--with-labels", is_flag=True, help="Also delete what people stored about them.")
 @JSON
 def traces_remove(trace_ids: tuple[str, ...], home: Path | None, with_labels: bool, as_json: bool) -> None:
     """Take traces out of the workspace, after a backup.
@@ -324,7 +328,7 @@ def traces_remove(trace_ids: tuple[str, ...], home: Path | None, with_labels: bo
 @traces_group.command("replace", epilog="Example: tracejury traces replace traces/")
 @click.argument("paths", nargs=-1, required=True)
 @HOME
-@click.option("--format", "format_", default=None, help="Name of the format, when it is not to be recognised.")
+@click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
 @JSON
 def traces_replace(paths: tuple[str, ...], home: Path | None, format_: str | None, redact: bool, as_json: bool) -> None:
@@ -344,7 +348,7 @@ def corpus() -> None:
 
 @corpus.command("build", epilog="Example: tracejury corpus build traces/ --out agents")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--out", "url", metavar="URL", required=True, help="Folder, s3://, gs:// ...: where the corpus stands.")
+@click.option("--out", "url", metavar="URL", required=True, help="Address of the corpus: a folder, s3://, gs:// ...")
 @click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is written.")
 @click.option(
@@ -484,7 +488,7 @@ def text(trace: str, home: Path | None) -> None:
 @main.command(epilog="Example: tracejury judge --model gpt-4.1 --dimensions LC,TC --budget 5")
 @click.argument("trace_ids", metavar="[TRACE]...", nargs=-1)
 @HOME
-@click.option("--dimensions", default="all", show_default=True, help=f"{DIMENSIONS}, all, trail, or own rubrics.")
+@click.option("--dimensions", default="all", show_default=True, help=f"{DIMENSIONS}, all, trail, or your own rubrics.")
 @click.option("--model", default="checks", show_default=True, help="checks (offline) or any litellm model name.")
 @click.option(
     "--repeats",
@@ -503,10 +507,13 @@ def text(trace: str, home: Path | None) -> None:
 )
 @click.option("--agent", default=None, help="Agent description to give the judges (default: chosen by the trace).")
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True)
-@click.option("--rpm", type=click.IntRange(1), default=None, help="Requests a minute at most.")
-@click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most.")
+@click.option("--rpm", type=click.IntRange(1), default=None, help="Maximum requests per minute.")
+@click.option("--tpm", type=click.IntRange(1), default=None, help="Maximum tokens per minute.")
 @click.option(
-    "--budget", type=float, default=None, help="US dollars at most: the run stops before (exit code 3) and can go on."
+    "--budget",
+    type=float,
+    default=None,
+    help="Maximum cost in US dollars: the run stops before it (exit code 3) and can be resumed.",
 )
 @click.option(
     "--price",
@@ -535,17 +542,17 @@ def text(trace: str, home: Path | None) -> None:
 @click.option("--max-tokens", type=click.IntRange(1), default=None)
 @click.option("--reasoning-effort", default=None)
 @click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call and write nothing.")
-@click.option("--resume", type=int, default=None, metavar="RUN", help="Go on with this run, as it was planned.")
+@click.option("--resume", type=int, default=None, metavar="RUN", help="Continue this run as it was planned.")
 @click.option("--if-queued", is_flag=True, hidden=True, help="Unless somebody paused or cancelled it meanwhile.")
 @click.option("--failed-only", is_flag=True, help="Judge the failed cells of the last such run again.")
 @click.option("--batch", is_flag=True, help="Use the provider's batch interface.")
-@click.option("--even-if-empty", is_flag=True, help="Judge traces that hold names and times only, too.")
+@click.option("--even-if-empty", is_flag=True, help="Also judge traces that hold only names and times.")
 @click.option(
     "--show-reasoning/--hide-reasoning",
     "reasoning",
     default=True,
     show_default=True,
-    help="Show judges a model's reasoning where the trace records it apart from its answer.",
+    help="Show judges the model's reasoning where the trace records it separately.",
 )
 @JSON
 def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
@@ -858,23 +865,27 @@ _SHARE = click.FloatRange(0, 1)
     "judge_models",
     multiple=True,
     metavar="NAME",
-    help="The judge model whose pilot is read; two plan their difference on the same errors.",
+    help="Judge model of the pilot; give two to plan their difference on the same errors.",
 )
 @click.option("--reference", default=None, metavar="NAME", help="Labels that judges are measured against.")
-@click.option("--difference", type=_POINTS, default=None, help="See a difference of this many points.")
+@click.option("--difference", type=_POINTS, default=None, help="Detect a difference of this many points.")
 @click.option("--width", type=_POINTS, default=None, help="Get a 95 % interval no wider than this many points.")
 @click.option("--power", type=click.FloatRange(0.5, 1, max_open=True), default=0.8, show_default=True)
 @click.option("--repeats", type=click.IntRange(1), multiple=True, help="Repeats of each judge (repeatable; 1).")
 @click.option("--people", type=click.IntRange(1), multiple=True, help="People who label each trace (repeatable; 1).")
-@click.option("--traces", type=click.IntRange(1), multiple=True, help="Also tell what so many traces see.")
+@click.option("--traces", type=click.IntRange(1), multiple=True, help="Also show what this many traces detect.")
 @click.option("--rate", type=_SHARE, default=None, help="Assume this rate of caught errors, 0 to 1.")
 @click.option("--discordant", type=_SHARE, default=None, help="Assume this share of errors caught by one judge alone.")
-@click.option("--errors-a-trace", type=click.FloatRange(0, min_open=True), default=None, help="Assume this many.")
-@click.option("--icc", type=_SHARE, default=None, help="Assume this correlation of two errors of one trace.")
-@click.option("--repeat-icc", type=_SHARE, default=None, help="Assume this correlation of two repeats.")
+@click.option(
+    "--errors-a-trace", type=click.FloatRange(0, min_open=True), default=None, help="Assume this many errors per trace."
+)
+@click.option("--icc", type=_SHARE, default=None, help="Assume this correlation between errors of one trace.")
+@click.option("--repeat-icc", type=_SHARE, default=None, help="Assume this correlation between repeats.")
 @click.option("--agreement", type=_SHARE, default=None, help="Assume this reliability (ICC) of one person's scores.")
-@click.option("--minutes", type=click.FloatRange(0), default=None, help="Assume these active minutes a trace.")
-@click.option("--dollars", type=click.FloatRange(0), default=None, help="Assume this cost of a trace and repeat.")
+@click.option("--minutes", type=click.FloatRange(0), default=None, help="Assume this many active minutes per trace.")
+@click.option(
+    "--dollars", type=click.FloatRange(0), default=None, help="Assume this cost per trace and repeat, US dollars."
+)
 @JSON
 def plan(home: Path | None, as_json: bool, **options: Any) -> None:
     """Plan a study: traces, people, repeats, hours and dollars."""

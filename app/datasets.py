@@ -239,14 +239,14 @@ def report_zip(
     `filters` are held by `with_tables`: all of it is of one revision.
     """
     tables, made_from = available(estimates.inputs(filters)), manifest(filters, blind=blind)
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     files: list[Json] = []
 
     def add(archive: zipfile.ZipFile, name: str, data: bytes, rows: int) -> None:
         archive.writestr(name, data)
         files.append({"file": name, "rows": rows, "sha256": sha256(data).hexdigest()})
 
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for table in tables:
             frame = table_frame(table, filters, blind=blind)
             for form in forms:
@@ -257,7 +257,7 @@ def report_zip(
         if long is not None:
             add(archive, "tables/every_metric_long.csv", csv_bytes(long), len(long))
         archive.writestr("manifest.json", orjson.dumps({**made_from, "files": files}, option=orjson.OPT_INDENT_2))
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _traces(filters: Filters) -> pd.DataFrame:
@@ -267,11 +267,11 @@ def _traces(filters: Filters) -> pd.DataFrame:
 
 def _trace_ids(filters: Filters) -> set[str]:
     """The traces of the split and of the chosen formats."""
-    held = listings.traces()
+    traces = listings.traces()
     ids = set(
-        held["trace_id"]
+        traces["trace_id"]
         if not filters.trace_formats
-        else held.loc[held["format"].isin(filters.trace_formats), "trace_id"]
+        else traces.loc[traces["format"].isin(filters.trace_formats), "trace_id"]
     )
     return ids if filters.split is None else ids & set(filters.split.by_trace)
 
@@ -298,9 +298,9 @@ def _kept(rows: list[dict[str, object]], filters: Filters) -> list[dict[str, obj
 
 def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
     """finding_id, dimension, impact, category, check, description, evidence, evidence_place, cites, span_ids."""
-    wanted = set(keys)
+    key_set = set(keys)
     query = select(tables.finding.c.finding_key, tables.finding.c.cell_key)
-    cells = {cell for key, cell in connection.execute(query) if key in wanted}
+    cells = {cell for key, cell in connection.execute(query) if key in key_set}
     findings = findings_of(connection, sorted(cells))
     rows = [
         {
@@ -317,7 +317,7 @@ def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
         }
         for of_cell in findings.values()
         for key, finding in of_cell
-        if key in wanted
+        if key in key_set
     ]
     columns = [
         "finding_id", "dimension", "impact", "category", "check", "description", "evidence", "evidence_place", "cites",

@@ -381,8 +381,8 @@ def with_all(filters: Filters, *names: str) -> Filters:
     now = now_revision()
     if is_small(now):
         return filters.unpinned()
-    wanted = Renewal(filters=filters.unpinned(), names=(*ROWS, *names), revision=now)
-    return replace(filters, revision=queue().renewed(wanted))
+    renewal = Renewal(filters=filters.unpinned(), names=(*ROWS, *names), revision=now)
+    return replace(filters, revision=queue().renewed(renewal))
 
 
 def start() -> None:

@@ -43,7 +43,7 @@ def estimate(spec: RunSpec, home: Path) -> pd.DataFrame:
     except subprocess.TimeoutExpired as error:
         raise EstimateError(f"counting tokens took longer than {TIMEOUT_S} s; use the command line") from error
     if done.returncode != 0:
-        told = done.stderr.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
-        raise EstimateError(told.removeprefix("Error: ") or f"the command ended with {done.returncode}")
+        last_line = done.stderr.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
+        raise EstimateError(last_line.removeprefix("Error: ") or f"the command ended with {done.returncode}")
     rows = pd.DataFrame(orjson.loads(done.stdout)["estimate"], columns=COLUMNS)
     return rows.astype(dict.fromkeys(COLUMNS[5:], "float64"))

@@ -79,17 +79,23 @@ def _team(place: str, now: Revision) -> pd.DataFrame:
 def submitted_by(person: str) -> pd.DataFrame:
     """trace_id, errors, minutes (missing: unknown), submitted_at of every trace that a person has submitted."""
     review, error = tables.review, tables.error_label
-    mine = (newest(review, ("annotator", "trace_id", "occasion")), review.c.occasion == 0, review.c.annotator == person)
+    conditions = (
+        newest(review, ("annotator", "trace_id", "occasion")),
+        review.c.occasion == 0,
+        review.c.annotator == person,
+    )
     query = select(review.c.trace_id, review.c.active_ms, review.c.created_at).where(
-        *mine, review.c.status == "submitted"
+        *conditions, review.c.status == "submitted"
     )
     with read_transaction(workspace().engine) as connection:
         rows = query_frame(connection, query.order_by(review.c.created_at, review.c.trace_id))
-        made = Counter(e.trace_id for e in error_labels(connection, error.c.occasion == 0, error.c.annotator == person))
+        counts = Counter(
+            e.trace_id for e in error_labels(connection, error.c.occasion == 0, error.c.annotator == person)
+        )
     return pd.DataFrame(
         {
             "trace_id": rows["trace_id"],
-            "errors": [made[trace_id] for trace_id in rows["trace_id"]],
+            "errors": [counts[trace_id] for trace_id in rows["trace_id"]],
             "minutes": pd.to_numeric(rows["active_ms"]) / 60_000,
             "submitted_at": pd.to_datetime(rows["created_at"], unit="us", utc=True),
         }

@@ -259,10 +259,10 @@ class Workspace:
         known, engine = rubrics(self.store.home), self.store.engine
         chosen = choose_rubrics(",".join(dimensions), known)
         spec = RunSpec(rubrics=tuple(one.key for one in chosen), models=model_names(model), **settings)
-        wanted = list(traces) if traces is not None else self._rows(lambda c: trace_ids(c, with_steps=True))
+        trace_ids_wanted = list(traces) if traces is not None else self._rows(lambda c: trace_ids(c, with_steps=True))
         agents, setups = agent_descriptions(self.store.home), model_setups(spec)
         check_spec(spec, rubrics=known, models=setups, agents=agents)  # before a run is stored
-        run = plan_run(engine, spec, wanted, rubrics=known, agents=agents, author="notebook")
+        run = plan_run(engine, spec, trace_ids_wanted, rubrics=known, agents=agents, author="notebook")
         summary = work_on(engine, run, home=self.store.home, models=setups)
         return {"run": run, "status": summary.status, "states": dict(summary.states)}
 
@@ -306,19 +306,19 @@ async def judge_async(
     `parameters` go to the provider (temperature, max_tokens). A failure is returned, never raised. Raises
     `RubricError` for an unknown dimension.
     """
-    held = trace.trace if isinstance(trace, ShownTrace) else trace
+    plain_trace = trace.trace if isinstance(trace, ShownTrace) else trace
     if model == CHECKS:
         from tracejury.judging.checks import judge_offline
 
-        (wanted,) = _shipped([dimension])
-        return next(one for one in judge_offline(held) if one.rubric == wanted)
+        (key,) = _shipped([dimension])
+        return next(one for one in judge_offline(plain_trace) if one.rubric == key)
     from tracejury.judging.judges.judge import Judge, judge_trace
     from tracejury.judging.judges.model import LitellmModel
     from tracejury.judging.judges.trace_text import render_trace
 
     (rubric,) = choose_rubrics(dimension, rubrics(home))
-    asked = Judge(rubric=rubric, model=model, parameters=parameters)
-    return await judge_trace(asked, render_trace(held), LitellmModel(name=model, api_base=api_base))
+    one_judge = Judge(rubric=rubric, model=model, parameters=parameters)
+    return await judge_trace(one_judge, render_trace(plain_trace), LitellmModel(name=model, api_base=api_base))
 
 
 def alpha(ratings: pd.DataFrame, level: reliability.Level = "interval") -> pd.Series:

@@ -144,7 +144,7 @@ def keep_split(data: bytes, name: str) -> str:
 def saved_views_menu(page: str) -> None:
     """The menu of a page's saved views, beside its title."""
     with read_transaction(workspace().engine) as connection:
-        held = views.saved_views(connection, page)
+        stored_views = views.saved_views(connection, page)
 
     def save(name: str) -> None:
         with write_transaction(workspace().engine, SETTINGS) as connection:
@@ -155,4 +155,4 @@ def saved_views_menu(page: str) -> None:
         with write_transaction(workspace().engine, SETTINGS) as connection:
             views.delete_view(connection, page=page, name=name, author=user().name)
 
-    saved_views(held, address_of=address_of, on_save=save, on_delete=take_away)
+    saved_views(stored_views, address_of=address_of, on_save=save, on_delete=take_away)

@@ -128,7 +128,7 @@ def deferred(make: Callable[[], T], *, role: Role) -> Callable[[], T]:
         except Exception:
             raise
         except BaseException as stop:
-            raise NoRightError("the page that offered this is gone. Try: reload the page") from stop
+            raise NoRightError("this page has expired. Try: reload the page") from stop
         finally:
             _asker.reset(before)
 
@@ -167,9 +167,9 @@ def drawn(what: str, revision: object) -> object:
     """The revision of something that this page was drawn from before, what its buttons were pressed on; from now on
     it is `revision`.
     """
-    held: dict[str, object] = st.session_state.setdefault(_DRAWN, {})
-    before = held.get(what, revision)
-    held[what] = revision
+    revisions: dict[str, object] = st.session_state.setdefault(_DRAWN, {})
+    before = revisions.get(what, revision)
+    revisions[what] = revision
     return before
 
 
@@ -222,10 +222,10 @@ def is_welcome(email: str, domains: tuple[str, ...]) -> bool:
 
 def _is_deactivated() -> bool:
     """Whether the session, or the provider's e-mail address, is that of an account that was deactivated."""
-    held = signin.read(workspace().secret(), st.context.cookies.get(signin.COOKIE))
+    claims = signin.read(workspace().secret(), st.context.cookies.get(signin.COOKIE))
     email = str(st.user.get("email") or "") if config().sign_in == "oidc" and st.user.get("is_logged_in") else ""
     with read_transaction(workspace().engine) as connection:
-        return is_deactivated(connection, name="" if held is None else held.name, email=email)
+        return is_deactivated(connection, name="" if claims is None else claims.name, email=email)
 
 
 def _ask_to_sign_in() -> None:

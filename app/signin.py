@@ -59,13 +59,13 @@ def known_device(secret: str, cookie: str | None, name: str) -> str:
     return str(device) if owner == name.strip() else ""
 
 
-def local_path(wanted: str | None) -> str:
+def local_path(target: str | None) -> str:
     """A path of this app to go on to; anything that could lead elsewhere becomes `/`."""
-    if not wanted or not wanted.startswith("/") or wanted.startswith(("//", "/\\")):
+    if not target or not target.startswith("/") or target.startswith(("//", "/\\")):
         return "/"
-    parts = urlsplit(wanted)
-    has_control = any(ord(character) < 0x20 for character in wanted)
-    return "/" if parts.scheme or parts.netloc or has_control else wanted
+    parts = urlsplit(target)
+    has_control = any(ord(character) < 0x20 for character in target)
+    return "/" if parts.scheme or parts.netloc or has_control else target
 
 
 class SignInFirst:
@@ -80,8 +80,8 @@ class SignInFirst:
 
             if not await run_in_threadpool(self.is_signed_in, cookie_of(Headers(scope=scope).get("cookie"))):
                 query = scope.get("query_string", b"").decode("latin-1")
-                wanted = str(scope["path"]) + (f"?{query}" if query else "")
-                answer = RedirectResponse(f"{PATH}?next={quote(wanted, safe='')}", 303, {"Cache-Control": "no-store"})
+                target = str(scope["path"]) + (f"?{query}" if query else "")
+                answer = RedirectResponse(f"{PATH}?next={quote(target, safe='')}", 303, {"Cache-Control": "no-store"})
                 await answer(scope, receive, send)
                 return
         await self.app(scope, receive, send)

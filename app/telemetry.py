@@ -133,14 +133,14 @@ def signals_of(processor: SpanProcessor, reader: MetricReader) -> Signals:
 
 def observe_command(context: click.Context) -> None:
     """A span from now to the end of the command, by its name alone."""
-    made = signals()
-    if made is None:
+    signal_set = signals()
+    if signal_set is None:
         return
-    span = made.tracer.start_span(f"tracejury {context.invoked_subcommand}")
+    span = signal_set.tracer.start_span(f"tracejury {context.invoked_subcommand}")
 
     def end() -> None:
         span.end()
-        made.close()
+        signal_set.close()
 
     context.call_on_close(end)
 

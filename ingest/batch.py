@@ -248,8 +248,8 @@ def _take_logs(engine: Engine, logs: LooseLogs, report: Report) -> None:
             if outcome is None:
                 rest.append(trace_id)
             elif isinstance(outcome, StoreError):
-                told = Rejected(file=logs.file, place=logs.place, reason=str(outcome), remedy=logs.remedy)
-                report.rejected.append(told)
+                rejection = Rejected(file=logs.file, place=logs.place, reason=str(outcome), remedy=logs.remedy)
+                report.rejected.append(rejection)
             elif outcome.changed:
                 report.completed.append(outcome.told())
                 report.trace_ids.append(trace_id)

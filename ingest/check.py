@@ -57,8 +57,8 @@ def check_store(engine: Engine, *, repair: bool = False, progress: Progress | No
 
 def damaged(error: DatabaseError) -> Problem:
     """What is said of a database whose pages cannot be read."""
-    told = f"cannot be read any further: {error.orig}"
-    return Problem(subject="database", problem=told, remedy="`tracejury restore` a backup")
+    problem = f"cannot be read any further: {error.orig}"
+    return Problem(subject="database", problem=problem, remedy="`tracejury restore` a backup")
 
 
 def _check_traces(engine: Engine, stale: dict[str, Row], *, repair: bool, progress: Progress | None) -> list[Problem]:
@@ -92,12 +92,12 @@ def _check_file(connection: Connection) -> Iterator[Problem]:
         return
     remedy = "`tracejury restore` a backup"
     try:
-        for (told,) in connection.exec_driver_sql("PRAGMA integrity_check"):
-            if told != "ok":
-                yield Problem(subject="database", problem=str(told), remedy=remedy)
+        for (problem,) in connection.exec_driver_sql("PRAGMA integrity_check"):
+            if problem != "ok":
+                yield Problem(subject="database", problem=str(problem), remedy=remedy)
         for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
-            told = f"row {row[1]} of {row[0]} points at a row of {row[2]} that is not there"
-            yield Problem(subject="database", problem=told, remedy=remedy)
+            problem = f"row {row[1]} of {row[0]} points at a row of {row[2]} that is not there"
+            yield Problem(subject="database", problem=problem, remedy=remedy)
     except DatabaseError as error:
         yield damaged(error)
 
@@ -158,12 +158,12 @@ def _check_bytes(connection: Connection, format: str, digests: Mapping[str, str]
         return
     for trace_id, digest in digests.items():
         if trace_id not in again:
-            told = "its kept source bytes no longer give this trace"
-            yield Problem(subject=f"trace {trace_id}", problem=told, remedy="report it with the file")
+            problem = "its kept source bytes no longer give this trace"
+            yield Problem(subject=f"trace {trace_id}", problem=problem, remedy="report it with the file")
         elif again[trace_id] != digest:
-            told = "its kept source bytes now read differently (another version of the reader?)"
+            problem = "its kept source bytes now read differently (another version of the reader?)"
             remedy = "compare after ingesting into a new workspace"
-            yield Problem(subject=f"trace {trace_id}", problem=told, remedy=remedy)
+            yield Problem(subject=f"trace {trace_id}", problem=problem, remedy=remedy)
 
 
 def _digests_of_bytes(connection: Connection, trace_id: str, format: str) -> dict[str, str] | None:
@@ -203,8 +203,8 @@ def _row(connection: Connection, trace_id: str) -> RowMapping:
 
 
 def _unreadable(trace_id: str, error: Exception) -> Problem:
-    told = f"cannot be read: {type(error).__name__}: {error}"
-    return Problem(subject=f"trace {trace_id}", problem=told, remedy="ingest its file into a new workspace")
+    problem = f"cannot be read: {type(error).__name__}: {error}"
+    return Problem(subject=f"trace {trace_id}", problem=problem, remedy="ingest its file into a new workspace")
 
 
 def _is_redacted(trace: Trace) -> bool:
@@ -216,16 +216,16 @@ def _check_search(connection: Connection) -> Iterator[Problem]:
     spans = connection.scalar(select(func.count()).select_from(schema.span)) or 0
     indexed = connection.exec_driver_sql(f"SELECT count(*) FROM {index}").scalar() or 0
     if spans != indexed:
-        told = f"the search index holds {indexed:,} of {spans:,} spans"
-        yield Problem(subject="search", problem=told, remedy=_REPAIR)
+        problem = f"the search index holds {indexed:,} of {spans:,} spans"
+        yield Problem(subject="search", problem=problem, remedy=_REPAIR)
 
 
 def _stale_summaries(connection: Connection, stale: Mapping[str, Row]) -> Iterator[Problem]:
     for trace_id, right in stale.items():
         row = _row(connection, trace_id)
         wrong = [f"{key} is {row[key]!r}, its spans give {right[key]!r}" for key in right if row[key] != right[key]]
-        told = f"its summary is wrong: {'; '.join(wrong)}"
-        yield Problem(subject=f"trace {trace_id}", problem=told, remedy=_REPAIR)
+        problem = f"its summary is wrong: {'; '.join(wrong)}"
+        yield Problem(subject=f"trace {trace_id}", problem=problem, remedy=_REPAIR)
 
 
 def _renew_summaries(engine: Engine, stale: Mapping[str, Row]) -> None:

@@ -39,8 +39,8 @@ def _refuse_to_move_labels(connection: Connection, stored: Trace, trace: Trace) 
     gone = {span.span_id for span in stored.spans} - {span.span_id for span in trace.spans}
     users = _users(connection, trace.trace_id) if gone else []
     if users:
-        told = f"{len(gone)} of its spans would change, and {', '.join(users)} of this workspace name the trace"
-        raise StoreError(f"{told}: it stays as people and judges saw it")
+        reason = f"{len(gone)} of its spans would change, and {', '.join(users)} of this workspace name the trace"
+        raise StoreError(f"{reason}: it stays as people and judges saw it")
 
 
 def _users(connection: Connection, trace_id: str) -> list[str]:

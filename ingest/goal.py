@@ -122,8 +122,8 @@ def _of_list(values: list[Json], keys: Sequence[str], *, last: bool, depth: int)
     turns = [read_turn(item) for item in values]
     conversation = [parsed.message for turn in turns if turn is not None for parsed in turn]
     if conversation:
-        wanted = [message for message in conversation if _counts(message, last=last)]
-        message = None if not wanted else wanted[-1] if last else wanted[0]
+        messages = [message for message in conversation if _counts(message, last=last)]
+        message = None if not messages else messages[-1] if last else messages[0]
         return None if message is None else message.content
     if len(values) == 1 or (last and values and isinstance(values[-1], dict)):
         return _words(values[-1], keys, last=last, depth=depth + 1)

@@ -156,9 +156,9 @@ def _only(request: dict[str, Any], signal: Signal, trace_id: str) -> dict[str, A
     for resource in _dicts(request[resources]):
         kept_scopes = []
         for scope in _dicts(resource.get(scopes)):
-            mine = [one for one in _dicts(scope.get(items)) if str(one.get("traceId") or "").lower() == trace_id]
-            if mine:
-                kept_scopes.append({**scope, items: mine})
+            of_trace = [one for one in _dicts(scope.get(items)) if str(one.get("traceId") or "").lower() == trace_id]
+            if of_trace:
+                kept_scopes.append({**scope, items: of_trace})
         if kept_scopes:
             kept_resources.append({**resource, scopes: kept_scopes})
     return {resources: kept_resources}

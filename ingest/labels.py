@@ -151,8 +151,8 @@ def read_annotation(data: bytes, *, file: str, trace_id: str | None = None) -> I
     try:
         value, warnings = _mended_json(data)
         if not isinstance(value, dict) or not ({"errors", "scores"} & value.keys()):
-            raise IngestError("no TRAIL annotation", remedy="it is an object with trace_id, errors and scores")
-        own, told = _trace_id(value, trace_id)
+            raise IngestError("not a TRAIL annotation", remedy="it is an object with trace_id, errors and scores")
+        own, id_warnings = _trace_id(value, trace_id)
     except IngestError as error:
         yield rejected(file, error)
         return
@@ -164,7 +164,7 @@ def read_annotation(data: bytes, *, file: str, trace_id: str | None = None) -> I
         file=file,
         errors=errors,
         scores=scores,
-        warnings=(*warnings, *told, *score_warnings, *_others(value, {"trace_id", "errors", "scores"})),
+        warnings=(*warnings, *id_warnings, *score_warnings, *_others(value, {"trace_id", "errors", "scores"})),
     )
 
 
@@ -288,7 +288,7 @@ def _errors(value: Json, trace_id: str, file: str) -> tuple[tuple[AnnotatedError
                 Rejected(
                     file=file,
                     place=f"errors[{index}]",
-                    reason=f"{json_text(item)[:60]} is no object",
+                    reason=f"{json_text(item)[:60]} is not an object",
                     remedy="write category, location, evidence, description and impact",
                 )
             )

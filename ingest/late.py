@@ -151,8 +151,8 @@ def _replaced(connection: Connection, trace_id: str, whole: Trace | None, file: 
     before, after = ({span.span_id for span in trace.spans} for trace in (old, whole))
     renamed = {span.span_id for span in whole.spans if "tracejury.span_id" in span.attributes} - before
     if renamed or not before <= after:
-        told = next(iter(sorted(renamed or before - after)))
-        return StoreError(f"{known}: of span {told.partition('#')[0]} it says something else")
+        span_id = next(iter(sorted(renamed or before - after)))
+        return StoreError(f"{known}: of span {span_id.partition('#')[0]} it says something else")
     if content_digest(whole) == content_digest(old):
         return Completion(trace_id=trace_id, file=file)
     added = Completion(

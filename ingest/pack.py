@@ -80,18 +80,18 @@ def pack(trace: Trace, *, known_texts: Container[str] = frozenset(), source: Pac
         for n, e in enumerate(trace.expected_events)
     ]
     texts = content.refs.texts
-    kept = source or pack_bytes(trace.source.data)
+    packed_source = source or pack_bytes(trace.source.data)
     return Packed(
         trace_id=trace.trace_id,
         digest=_digest(content, trace),
         source={
-            "digest": kept.digest,
-            "size": kept.size,
-            "body": kept.body,
+            "digest": packed_source.digest,
+            "size": packed_source.size,
+            "body": packed_source.body,
             "file": trace.source.file,
             "place": trace.source.place,
         },
-        long=kept.long,
+        long=packed_source.long,
         trace=trace_row(trace),
         spans=content.spans,
         messages=content.messages,

@@ -145,9 +145,9 @@ def closed_json(text: str) -> dict[str, Json] | list[Json] | None:
         return None
     body = (text[:-1] if escaped else text) + ('"' if is_text else "")
     for tail in (body, *_before_commas(body)):
-        held = inner_json(tail + "".join(reversed(_open_ends(tail)[0])))
-        if held:
-            return held
+        content = inner_json(tail + "".join(reversed(_open_ends(tail)[0])))
+        if content:
+            return content
     return None
 
 
@@ -195,10 +195,10 @@ def unquoted(text: str) -> str:
     if len(text) < 2 or text[0] != '"' or text[-1] != '"':
         return text
     try:
-        held = orjson.loads(text)
+        content = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
-    return clean_text(held) if isinstance(held, str) else text
+    return clean_text(content) if isinstance(content, str) else text
 
 
 def clean_text(text: str) -> str:

@@ -335,13 +335,13 @@ def _read_together(reader: Format, sources: tuple[Source, ...]) -> Iterator[Trac
 
 def _read_entries(entries: Iterator[Entry], readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:
     listed = list(entries)
-    taken: set[str] = set()
+    names: set[str] = set()
     by_name = {entry.name: entry for entry in listed}
     for reader in readers:
         if hasattr(reader, "bundles"):
-            yield from _read_bundles(cast("BundleFormat", reader), by_name, taken)
+            yield from _read_bundles(cast("BundleFormat", reader), by_name, names)
     for entry in listed:
-        if entry.name not in taken:
+        if entry.name not in names:
             yield from _read_entry(entry, readers, forced=forced)
 
 
@@ -364,7 +364,7 @@ def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], taken: set[st
                 break
         if sources and sources[0].file == names[0]:
             taken.update(source.file for source in sources)
-            yield from _guarded(names[0], lambda held=tuple(sources): reader.read_bundle(held, beside))  # type: ignore[misc]
+            yield from _guarded(names[0], lambda members=tuple(sources): reader.read_bundle(members, beside))  # type: ignore[misc]
 
 
 def _read_entry(entry: Entry, all_readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:

@@ -102,8 +102,8 @@ class Redactor:
         data = self._bytes(item.source.data)
         warnings = list(clean.warnings)
         if counts:
-            told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-            warnings.append(f"redacted: masked before it was stored: {told}")
+            summary = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+            warnings.append(f"redacted: masked before it was stored: {summary}")
         if item.source.data and not data:
             warnings.append("source_not_kept: its bytes are no text and may hold what was masked")
         if item.source.path:

@@ -76,7 +76,7 @@ def _text(data: bytes) -> str:
         return converted.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = converted.count(b"\n", 0, error.start) + 1
-        raise IngestError("a byte that is no UTF-8", place=f"line {line}", remedy="save the file as UTF-8") from error
+        raise IngestError("a byte that is not UTF-8", place=f"line {line}", remedy="save the file as UTF-8") from error
 
 
 def _of_json(text: str, file: str) -> RecordFile:

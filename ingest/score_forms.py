@@ -83,7 +83,7 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
         )
         return
     by_name = next(
-        (held for name in SCORES_BY_NAME if (held := object_of(record.values.get(columns.get(name, ""))))), None
+        (scores for name in SCORES_BY_NAME if (scores := object_of(record.values.get(columns.get(name, ""))))), None
     )
     if by_name is not None and column_by_field["score"] is None and column_by_field["dimension"] is None:
         yield from (replace(opinion, name=name, value=rating_of(value)) for name, value in by_name.items())

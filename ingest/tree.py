@@ -131,8 +131,10 @@ def completed(drafts: Sequence[SpanDraft], warnings: list[str]) -> list[SpanDraf
             rest[same] = _as_one(rest[same], draft)
             joined += 1
     if joined:
-        told = "1 span stands" if joined == 1 else f"{joined} spans stand"
-        warnings.append(f"span_completed: {told} twice, as begun and as ended or sent again; each is one span now")
+        joined_words = "1 span stands" if joined == 1 else f"{joined} spans stand"
+        warnings.append(
+            f"span_completed: {joined_words} twice, as begun and as ended or sent again; each is one span now"
+        )
     return rest
 
 
@@ -145,9 +147,9 @@ def _is_same_span(one: SpanDraft, other: SpanDraft) -> bool:
     if _is_unfinished(one) != _is_unfinished(other):
         return True
     shared = one.attributes.keys() & other.attributes.keys()
-    told = all(one.attributes[key] == other.attributes[key] for key in shared)
+    is_equal = all(one.attributes[key] == other.attributes[key] for key in shared)
     says_all = shared in (one.attributes.keys(), other.attributes.keys())
-    return one.end_time == other.end_time and one.status == other.status and told and says_all
+    return one.end_time == other.end_time and one.status == other.status and is_equal and says_all
 
 
 def _is_unfinished(draft: SpanDraft) -> bool:
@@ -195,10 +197,10 @@ def _without_duplicates(drafts: Iterable[SpanDraft], warnings: list[str]) -> lis
     return once
 
 
-def _free_id(wanted: str, taken: Mapping[str, object]) -> str:
-    while wanted in taken:
-        wanted += "'"
-    return wanted
+def _free_id(base: str, ids: Mapping[str, object]) -> str:
+    while base in ids:
+        base += "'"
+    return base
 
 
 def _reading_order(drafts: list[SpanDraft]) -> list[tuple[SpanDraft, int]]:

@@ -33,20 +33,20 @@ def _check_ops(connection: Connection) -> Iterator[Problem]:
     rows = connection.execute(select(*keys, func.count(), func.max(op.c.revision)).group_by(*keys))
     for annotator, trace_id, _occasion, count, newest in rows:
         if count != newest:
-            told = f"{count} operations, but the newest is number {newest}"
-            yield Problem(subject=f"work of {annotator} on {trace_id}", problem=told, remedy="restore a backup")
+            problem = f"{count} operations, but the newest is number {newest}"
+            yield Problem(subject=f"work of {annotator} on {trace_id}", problem=problem, remedy="restore a backup")
 
 
 def _check_cells(connection: Connection) -> Iterator[Problem]:
     cell = tables.cell
     wrong_state = cell.c.state.not_in((*CELL_STATES, *UNDER_WAY))
     score_without = (cell.c.state == "scored") != cell.c.score.is_not(None)
-    for condition, told in (
-        (wrong_state, "is in no known state"),
+    for condition, problem in (
+        (wrong_state, "has an unknown state"),
         (score_without, "is scored without a score, or has a score without being scored"),
     ):
         for key in connection.scalars(select(cell.c.cell_key).where(condition)):
-            yield Problem(subject=f"cell {key}", problem=told, remedy="judge it again (--failed-only)")
+            yield Problem(subject=f"cell {key}", problem=problem, remedy="judge it again (--failed-only)")
 
 
 def _check_labels(connection: Connection) -> Iterator[Problem]:

@@ -47,8 +47,8 @@ def move(source: Engine, url: str) -> list[MovedTable]:
             return _fill(origin, copy)
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip()
-        told = f"cannot move into {_named(target)}: {reason}. Try: check the URL, and that the database is there"
-        raise WorkspaceError(f"{told}; the target was left as it was") from error
+        message = f"cannot move into {_named(target)}: {reason}. Try: check the URL, and that the database is there"
+        raise WorkspaceError(f"{message}; the target was left as it was") from error
     finally:
         target.dispose()
 
@@ -65,7 +65,7 @@ def _opened(url: str) -> Engine:
         raise WorkspaceError(f"{url.partition(':')[0]} needs the package {error.name}. Try: install it") from error
     except SQLAlchemyError as error:
         raise WorkspaceError(
-            "the target is no URL of a database. Try: sqlite:////path/to/file.db, or "
+            "the target is not a database URL. Try: sqlite:////path/to/file.db, or "
             "postgresql+psycopg://user:password@host/database"
         ) from error
 

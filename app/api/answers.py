@@ -36,12 +36,12 @@ class NotServedError(Exception):
 async def answered(work: Callable[[], Any]) -> Response:
     """The JSON of what `work` gives (or its own `Response`), else a refusal that says why."""
     try:
-        made = await run_in_threadpool(work)
+        answer = await run_in_threadpool(work)
     except TokenError as error:
         return _json({"error": str(error), "remedy": error.remedy}, error.status)
     except NotServedError as error:
         return _refusal(error)
-    return made if isinstance(made, Response) else _json(made, 200)
+    return answer if isinstance(answer, Response) else _json(answer, 200)
 
 
 async def answered_body(request: Request, work: Callable[[dict[str, Any]], Any]) -> Response:

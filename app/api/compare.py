@@ -38,8 +38,8 @@ def compare_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
     readings = Readings(space)
 
     async def texts(request: Request) -> Response:
-        trace_id, asked = request.path_params["trace_id"], request.query_params
-        return await answered(lambda: _texts(space(), readings, trace_id, asked))
+        trace_id, query = request.path_params["trace_id"], request.query_params
+        return await answered(lambda: _texts(space(), readings, trace_id, query))
 
     async def decision(request: Request) -> Response:
         return await answered_body(request, lambda body: _decide(space(), readings, body))
@@ -50,16 +50,16 @@ def compare_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
     )
 
 
-def _texts(space: Workspace, readings: Readings, trace_id: str, asked: Mapping[str, str]) -> dict[str, Any]:
+def _texts(space: Workspace, readings: Readings, trace_id: str, query: Mapping[str, str]) -> dict[str, Any]:
     from tracejury.judging.labels.label_store import error_labels
     from tracejury.judging.store.tables import error_label
 
-    grant = checked(space, asked.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
+    grant = checked(space, query.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
     with read_transaction(space.engine) as connection:
         _must_not_be_blind(connection, grant)
         known = error_labels(connection, error_label.c.trace_id == trace_id)
-        error = next((e for e in known if e.label_id == asked.get("label")), None)
-        finding = _finding(connection, trace_id, asked.get("finding") or "")
+        error = next((e for e in known if e.label_id == query.get("label")), None)
+        finding = _finding(connection, trace_id, query.get("finding") or "")
     note_seen(space.engine, annotator=grant.user, trace_ids=[trace_id], what="Compare")
     return {"spans": texts_payload(Pair(state="missed", error=error, finding=finding), readings.get(trace_id))}
 
@@ -87,7 +87,7 @@ def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> di
     grant = checked(space, body.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
     reference, judge_model, repeat = str(body.get("reference")), str(body.get("judge_model")), body.get("repeat") or 0
     if not isinstance(repeat, int):
-        raise NotServedError(422, f"repeat is {repeat!r}, expected the number of a run", RELOAD)
+        raise NotServedError(422, f"repeat is {repeat!r}, expected the number of a repeat", RELOAD)
     with write_transaction(space.engine, MATCHES, labels_of(trace_id)) as connection:
         _must_not_be_blind(connection, grant)
         before = compare_trace(

@@ -35,8 +35,8 @@ class Version(NamedTuple):
 class Opened:
     """A document with its opening as it is sent: made once, compressed once."""
 
-    def __init__(self, made: Document) -> None:
-        self.document = made
+    def __init__(self, document: Document) -> None:
+        self.document = document
 
     @cached_property
     def opening(self) -> bytes:

@@ -41,40 +41,40 @@ def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
     """The routes over a workspace that is opened when the first request comes."""
 
     async def export(request: Request) -> Response:
-        name, asked = request.path_params["name"], request.query_params
-        several = {key: asked.getlist(key) for key in SEVERAL}
+        name, query = request.path_params["name"], request.query_params
+        several = {key: query.getlist(key) for key in SEVERAL}
         bearer = scripts.bearer(request)
-        return await answered(lambda: _export(space(), bearer, name, dict(asked), several))
+        return await answered(lambda: _export(space(), bearer, name, dict(query), several))
 
     return (Route("/api/export/{name}", export),)
 
 
-def filters_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -> Filters:
+def filters_of(query: Mapping[str, str], several: Mapping[str, Sequence[str]]) -> Filters:
     """The filters of an address, in the words of the pages or of the command line.
 
     `several` holds the filters that may be given more than once, or with commas: judge_models, versions, trace_formats.
     Raises `NotServedError`, and `UnknownFilterError` for one that names nothing of the workspace.
     """
-    named(asked, KNOWN, "filter")
+    named(query, KNOWN, "filter")
     offered = options.options()
-    split, guideline = asked.get("split") or None, asked.get("guideline")
+    split, guideline = query.get("split") or None, query.get("guideline")
     named([] if split is None else [split], offered.splits, "split")
     return offered.checked(
         Filters(
-            reference=reference_of(asked.get("reference")),
+            reference=reference_of(query.get("reference")),
             judge_models=_parts(several.get("judge_models", ()), offered.judge_models),
-            matches=cast("Matches", _one(asked, "matches", {**MATCHES}, "proposed")),
+            matches=cast("Matches", _one(query, "matches", {**MATCHES}, "proposed")),
             split=None if split is None else offered.splits[split],
-            missing=cast("Missing", _one(asked, "missing", {**MISSING, **{m: m for m in get_args(Missing)}}, "drop")),
-            blind_only=bool(_one(asked, "blind_only", YES_NO, "true")),
+            missing=cast("Missing", _one(query, "missing", {**MISSING, **{m: m for m in get_args(Missing)}}, "drop")),
+            blind_only=bool(_one(query, "blind_only", YES_NO, "true")),
             versions=_parts(several.get("versions", ()), offered.versions),
-            repeat=_repeat(asked.get("repeat"), offered.repeats),
+            repeat=_repeat(query.get("repeat"), offered.repeats),
             trace_formats=_parts(several.get("trace_formats", ()), offered.trace_formats),
             guideline=None if guideline in {None, "", ANY_GUIDELINE} else guideline,
             tolerance=cast(
-                "Tolerance", _one(asked, "tolerance", {**TOLERANCES, **{t: t for t in get_args(Tolerance)}}, "exact")
+                "Tolerance", _one(query, "tolerance", {**TOLERANCES, **{t: t for t in get_args(Tolerance)}}, "exact")
             ),
-            same_traces=bool(_one(asked, "same_traces", YES_NO, "true")),
+            same_traces=bool(_one(query, "same_traces", YES_NO, "true")),
         )
     )
 
@@ -91,8 +91,8 @@ def _parts(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     return tuple(name for names in apart for name in names if name)
 
 
-def _one(asked: Mapping[str, str], name: str, meanings: Mapping[str, object], default: str) -> object:
-    word = asked.get(name) or default
+def _one(query: Mapping[str, str], name: str, meanings: Mapping[str, object], default: str) -> object:
+    word = query.get(name) or default
     if word not in meanings:
         raise NotServedError(422, f"{name} is {word!r}", f"use one of: {', '.join(meanings)}")
     return meanings[word]
@@ -108,14 +108,14 @@ def _exporter(space: Workspace, bearer: str | None, token: str | None, name: str
 
 
 def _export(
-    space: Workspace, bearer: str | None, name: str, asked: Mapping[str, str], several: Mapping[str, Sequence[str]]
+    space: Workspace, bearer: str | None, name: str, query: Mapping[str, str], several: Mapping[str, Sequence[str]]
 ) -> Response:
-    who = _exporter(space, bearer, asked.get("token"), name)
+    who = _exporter(space, bearer, query.get("token"), name)
     with read_transaction(space.engine) as connection:
         blind = at_work_blind(connection, who)
-    form = asked.get("format") or "csv"
+    form = query.get("format") or "csv"
     try:
-        filters = filters_of(asked, several)
+        filters = filters_of(query, several)
         if name == "manifest":
             filters = estimates.with_all(filters)
             return JSONResponse(datasets.manifest(filters, blind=blind))
@@ -126,7 +126,7 @@ def _export(
         if form not in datasets.FORMATS:
             raise NotServedError(422, f"format is {form!r}", f"use one of: {', '.join(datasets.FORMATS)}")
         if name == STATS:
-            return _stats(filters, asked.get("table") or "error_estimates", form, blind)
+            return _stats(filters, query.get("table") or "error_estimates", form, blind)
         if name not in datasets.BY_NAME:
             known = ", ".join([*datasets.BY_NAME, STATS, "report", "manifest"])
             raise NotServedError(404, f"no export is called {name!r}", f"use one of: {known}")

@@ -32,8 +32,8 @@ def settings_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
     """GET and PUT of `{revision, keys, pretty, panes}`; the token of any trace says whose they are."""
 
     async def get(request: Request) -> Response:
-        asked = dict(request.query_params)
-        return await answered(lambda: _get(space(), asked))
+        query = dict(request.query_params)
+        return await answered(lambda: _get(space(), query))
 
     async def put(request: Request) -> Response:
         return await answered_body(request, lambda body: _put(space(), body))
@@ -55,8 +55,8 @@ def desk_settings(connection: Connection, user: str) -> dict[str, Any]:
     }
 
 
-def _get(space: Workspace, asked: Mapping[str, str]) -> dict[str, Any]:
-    grant = checked(space, asked.get("token"), subject=str(asked.get("trace_id")))
+def _get(space: Workspace, query: Mapping[str, str]) -> dict[str, Any]:
+    grant = checked(space, query.get("token"), subject=str(query.get("trace_id")))
     with read_transaction(space.engine) as connection:
         return desk_settings(connection, grant.user)
 

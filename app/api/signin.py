@@ -73,9 +73,9 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
     async def form(request: Request) -> Response:
         if not is_on():
             return Response(status_code=404)
-        wanted = signin.local_path(request.query_params.get("next"))
+        target = signin.local_path(request.query_params.get("next"))
         ready = await run_in_threadpool(_has_administrator, space())
-        return _page(200, wanted=wanted, problem="" if ready else NOBODY)
+        return _page(200, target=target, problem="" if ready else NOBODY)
 
     async def enter(request: Request) -> Response:
         if not is_on():
@@ -86,27 +86,27 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
         if fields is None:
             return _page(413, problem="The form is too large.")
         name, password = fields.get("name", ""), fields.get("password", "")
-        wanted = signin.local_path(fields.get("next"))
+        target = signin.local_path(fields.get("next"))
         device = signin.known_device(space().secret(), request.cookies.get(signin.DEVICE), name)
         enter_as = partial(sign_in, address=address_of(request), device=device)
         try:
             account = await run_in_threadpool(enter_as, space().engine, name, password)
         except DeactivatedError:
-            return _page(403, wanted=wanted, name=name, problem=DEACTIVATED)
+            return _page(403, target=target, name=name, problem=DEACTIVATED)
         except TooManyTriesError as error:
-            page = _page(429, wanted=wanted, name=name, problem=f"Not now: {error}.")
+            page = _page(429, target=target, name=name, problem=f"Not now: {error}.")
             page.headers["Retry-After"] = str(error.wait_s)
             return page
         if account is None:
-            return _page(401, wanted=wanted, name=name, problem=WRONG)
-        return entered(request, space().secret(), account, wanted)
+            return _page(401, target=target, name=name, problem=WRONG)
+        return entered(request, space().secret(), account, target)
 
     return (Route(signin.PATH, form, methods=["GET"]), Route(signin.PATH, enter, methods=["POST"]))
 
 
-def entered(request: Request, secret: str, account: Person, wanted: str) -> Response:
+def entered(request: Request, secret: str, account: Person, target: str) -> Response:
     """Return the way on to a page, with the cookies of a person who has shown that they are this one."""
-    answer = RedirectResponse(wanted, 303, {"Cache-Control": "no-store"})
+    answer = RedirectResponse(target, 303, {"Cache-Control": "no-store"})
     origin = request.headers.get("origin") or ""
     is_secure = request.url.scheme == "https" or origin.startswith("https://")
     session = signin.mint(secret, signin.Session(account.name, account.epoch))
@@ -128,12 +128,12 @@ def address_of(request: Request) -> str:
 
 async def form_fields(request: Request) -> dict[str, str] | None:
     """Return the fields of a form that was sent, the last of each name; None for more than `BODY_LIMIT` bytes."""
-    held = bytearray()
+    body = bytearray()
     async for chunk in request.stream():
-        held += chunk
-        if len(held) > BODY_LIMIT:
+        body += chunk
+        if len(body) > BODY_LIMIT:
             return None
-    fields = parse_qs(held.decode("utf-8", "replace"), keep_blank_values=True)
+    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
     return {name: values[-1] for name, values in fields.items()}
 
 
@@ -142,9 +142,9 @@ def _has_administrator(space: Workspace) -> bool:
         return someone_can_sign_in(connection)
 
 
-def _page(status: int, *, wanted: str = "/", name: str = "", problem: str = "") -> HTMLResponse:
+def _page(status: int, *, target: str = "/", name: str = "", problem: str = "") -> HTMLResponse:
     return form_page(
-        status, signin.PATH, _FIELDS.format(name=escape(name), next=escape(wanted)), problem=problem
+        status, signin.PATH, _FIELDS.format(name=escape(name), next=escape(target)), problem=problem
     )  # fmt: skip
 
 

@@ -61,8 +61,8 @@ def work_routes(space: Callable[[], Workspace], documents: Documents | None = No
         return await _read(request, lambda grant: documents.get(grant).stretch(first, count, whole=whole))
 
     async def layout(request: Request) -> Response:
-        wanted = request.query_params.get("texts", "").split(",")[:LAYOUT_LIMIT]
-        return await _read(request, lambda grant: documents.get(grant).layouts(wanted))
+        names = request.query_params.get("texts", "").split(",")[:LAYOUT_LIMIT]
+        return await _read(request, lambda grant: documents.get(grant).layouts(names))
 
     async def search(request: Request) -> Response:
         query = request.query_params.get("q", "")
@@ -109,12 +109,12 @@ def _judge_text(documents: Documents, grant: Grant) -> bytes:
 def _media(space: Workspace, grant: Grant, digest: str) -> Response:
     """A picture, sound or film of the trace from our own bytes, as nothing else."""
     with read_transaction(space.engine) as connection:
-        held = find_media(load(connection, grant.subject, with_logs=False), digest)
-    if held is None:
+        media = find_media(load(connection, grant.subject, with_logs=False), digest)
+    if media is None:
         reason = "the trace holds no picture, sound or film of this hash that browsers show"
         raise RefusedError(404, reason, "look at the file that the trace came from")
     headers = {**_FRESH, "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
-    return Response(held.data, 200, headers, held.kind)
+    return Response(media.data, 200, headers, media.kind)
 
 
 def _reading(space: Workspace, trace_id: str, token: object, cut: Callable[[Grant], Any]) -> Answer:

@@ -41,13 +41,13 @@ def setup(python: Path | None, *, check: bool, as_json: bool) -> int:
             raise click.ClickException(str(error)) from error
         say(str(error))
         return 1
-    told = _told(environment)
+    status = _told(environment)
     if as_json:
-        print_json(told)
+        print_json(status)
     else:
-        maseval = f", MASEval {told['maseval']}" if told["maseval"] else ""
-        size = f", {told['bytes'] / 1e6:,.0f} MB" if told["bytes"] else ""
-        click.echo(f"ARE {told['are']}{maseval} on Python {told['python_version']}{size}: {told['python']}")
+        maseval = f", MASEval {status['maseval']}" if status["maseval"] else ""
+        size = f", {status['bytes'] / 1e6:,.0f} MB" if status["bytes"] else ""
+        click.echo(f"ARE {status['are']}{maseval} on Python {status['python_version']}{size}: {status['python']}")
     return 0
 
 
@@ -81,11 +81,11 @@ def fetch(home: Path | None, *, capabilities: Sequence[str], split: str, limit: 
     from tracejury.app.commands.fetching import download
 
     try:
-        wanted = check_capabilities(capabilities) or CAPABILITIES
+        names = check_capabilities(capabilities) or CAPABILITIES
         check_split(split)
         folder = opened(home, create=True).home / "gaia2" / "scenarios"
         left = limit
-        for name in wanted:
+        for name in names:
             with tempfile.TemporaryDirectory(prefix="tracejury-") as place:
                 files = download(DATA_SET, Path(place), revision=REVISION, words=(name, split))
                 scenarios = read_scenarios(files)[:left]
@@ -129,15 +129,15 @@ def _run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **option
     if options["dry_run"]:
         return _dry_run(cells, as_json=as_json)
     if not cells:
-        click.echo(json.dumps({"executions": [], "left": 0}) if as_json else "nothing to do: every execution is made")
+        click.echo(json.dumps({"executions": [], "left": 0}) if as_json else "nothing to do: every execution exists")
         return 0
     workspace, models = opened(home, create=True), _models(options, settings)
     shown: list[Done] = []
 
     def show(done: Done) -> None:
         shown.append(done)
-        told = f": {done.message}" if done.message else ""
-        say(f"{len(shown)}/{len(cells)} {done.run.status} {done.cell.name}, {done.seconds:,.0f} s{told}")
+        message = f": {done.message}" if done.message else ""
+        say(f"{len(shown)}/{len(cells)} {done.run.status} {done.cell.name}, {done.seconds:,.0f} s{message}")
 
     benchmark = Benchmark(
         home=workspace.home,
@@ -272,8 +272,8 @@ def _report(done: Sequence[Any], settings: RunSettings, *, left: int, as_json: b
         rates = {"gsr": estimates.micro.rate, "judged_rate": judged.micro.rate}
         print_json({"settings": settings.hash, "executions": rows, "left": left, **rates})
         return
-    for name, (mine, of_judged) in _rates(estimates, judged).items():
-        click.echo(f"{name}: {_share(mine)} as ARE counts it, {_share(of_judged)} of judged executions")
+    for name, (as_counted, of_judged) in _rates(estimates, judged).items():
+        click.echo(f"{name}: {_share(as_counted)} as ARE counts it, {_share(of_judged)} of judged executions")
     if left:
         click.echo(f"{counted(left, 'execution')} not made")
 
@@ -337,5 +337,5 @@ def stop(names: Sequence[str], home: Path | None, *, everything: bool) -> int:
         say(f"{name} is not running")
     for name in running if everything else [name for name in names if name in running]:
         request_stop(running[name].folder)
-        click.echo(f"{name}: told to end")
+        click.echo(f"{name}: asked to stop")
     return 1 if missing else 0

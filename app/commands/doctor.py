@@ -124,8 +124,8 @@ def settings() -> Check:
     except ValueError as error:
         return Check(subject="settings", state="stops", message=str(error), remedy="correct or unset the variable")
     if unknown := unknown_settings():
-        told = f"sign-in {mode}; nothing reads {', '.join(unknown)}"
-        return Check(subject="settings", state="note", message=told, remedy=f"one of {', '.join(SETTINGS)}")
+        summary = f"sign-in {mode}; unknown settings: {', '.join(unknown)}"
+        return Check(subject="settings", state="note", message=summary, remedy=f"one of {', '.join(SETTINGS)}")
     names = sorted(name for name in os.environ if name.startswith("TRACEJURY_"))
     return Check(subject="settings", state="ok", message=f"sign-in {mode}; set: {', '.join(names) or 'none'}")
 
@@ -154,11 +154,11 @@ def disk(home: Path) -> Check:
     """Free space, beside what a backup of the database takes."""
     free = shutil.disk_usage(_nearest(home)).free
     file = database_file(home)
-    held = file.stat().st_size if file is not None and file.is_file() else 0
-    message = f"{free / 1e9:,.1f} GB free, the database holds {held / 1e9:,.2f} GB"
+    size = file.stat().st_size if file is not None and file.is_file() else 0
+    message = f"{free / 1e9:,.1f} GB free, the database holds {size / 1e9:,.2f} GB"
     if free < LEAST_BYTES:
         return Check(subject="disk", state="stops", message=message, remedy="free space on this disk (`df -h`)")
-    if free < max(FEW_BYTES, held):
+    if free < max(FEW_BYTES, size):
         remedy = "free space: a backup takes as much as the database"
         return Check(subject="disk", state="note", message=message, remedy=remedy)
     return Check(subject="disk", state="ok", message=message)

@@ -29,8 +29,8 @@ _OF_DATABASE: tuple[tuple[str, str], ...] = (
     ("disk is full", _FULL),
     ("no space left", _FULL),
     ("disk i/o error", "check the disk's space and the limit on the size of files (`df -h`, `ulimit -f`)"),
-    ("malformed", "`tracejury verify` says what is damaged; `tracejury restore` puts a backup back"),
-    ("not a database", "`tracejury restore` puts a backup back, or choose another --home"),
+    ("malformed", "`tracejury verify` says what is damaged; `tracejury restore` restores a backup"),
+    ("not a database", "`tracejury restore` restores a backup, or choose another --home"),
     ("readonly", "check who may write to the workspace's folder and its database (`ls -l`)"),
     ("unable to open", "check that the workspace's folder is there and who may write to it"),
     ("locked", "wait for the other process that writes, or stop it"),
@@ -119,7 +119,7 @@ def told(error: BaseException) -> str:
     if isinstance(cause, SettingError):
         return f"{cause}. Try: correct or unset the variable"
     words = f"{type(cause).__name__}: {cause}".strip()[:500]
-    return f"the command failed, which it should not: {words}. Try: again with -v before the command, and report it"
+    return f"unexpected failure: {words}. Try: again with -v before the command, and report it"
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -76,8 +76,8 @@ def judge(
         if refused:
             chosen = _without(workspace, chosen, refused)
         if model == CHECKS:
-            wanted = offline_dimensions(dimensions)
-            return _offline(workspace, chosen, wanted, is_dry=dry_run, as_json=as_json) or int(bool(refused))
+            dimensions_wanted = offline_dimensions(dimensions)
+            return _offline(workspace, chosen, dimensions_wanted, is_dry=dry_run, as_json=as_json) or int(bool(refused))
         name_broken(workspace.home)
         spec = _spec(workspace, model, dimensions, options)
         return _by_model(workspace, spec, chosen, options, is_dry=dry_run, as_json=as_json) or int(bool(refused))
@@ -359,7 +359,7 @@ def _verdict_of_jury(outcomes: Sequence[JuryOutcome]) -> str:
     lines = [f"jury: {counted(len(outcomes) - len(without), 'joint score')} of {len(outcomes)}"]
     for outcome in without:
         tied = " and ".join(map(str, outcome.joint.tied))
-        why = f"tie of {tied}" if tied else "nobody scored"
+        why = f"tie of {tied}" if tied else "no score"
         votes = ", ".join(f"{model} {score}" for model, score in outcome.members.items())
         lines.append(f"  {why}: {outcome.dimension} on {outcome.trace_id} (repeat {outcome.repeat}): {votes}")
     return "\n".join(lines)

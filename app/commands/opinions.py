@@ -236,9 +236,9 @@ def _without_review(connection: Connection, labels: Labels) -> list[str]:
 def _dead_locations(connection: Connection, labels: Labels, present: set[str]) -> list[str]:
     """A warning for each label on a span that its trace, which is here, does not have."""
     span, trace = schema.span, schema.trace
-    wanted = {label.trace_id for label in labels.errors} & present
+    traces = {label.trace_id for label in labels.errors} & present
     warnings = []
-    for trace_id in sorted(wanted):
+    for trace_id in sorted(traces):
         query = select(span.c.span_id).join(trace, trace.c.trace_key == span.c.trace_key)
         there = set(connection.scalars(query.where(trace.c.trace_id == trace_id)))
         warnings += [

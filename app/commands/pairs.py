@@ -77,7 +77,7 @@ def score(home: Path | None, file: Path, *, as_json: bool) -> int:
         for name, estimate in estimates.items():
             click.echo(f"{name.replace('_', ' ')}: {_in_words(estimate)}: {MEASURES[name]}")
         if result.labelled:
-            say("kept: the table match_sensitivity takes these rates from now on")
+            say("stored: the table match_sensitivity uses these rates from now on")
     return 1 if result.rejected or not result.labelled else 0
 
 

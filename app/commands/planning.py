@@ -181,7 +181,7 @@ def _reached(assumptions: Assumptions, traces: Sequence[int], repeats: Sequence[
             "traces": number,
             "repeats": several,
             "width": design.interval_width(spread, number, several),
-            "detectable": design.detectable(spread, number, several, wanted=assumptions.power),
+            "detectable": design.detectable(spread, number, several, power=assumptions.power),
         }
         for number in traces
         for several in repeats

@@ -65,8 +65,8 @@ def restore(file: Path, home: Path | None, *, is_agreed: bool) -> None:
     with read_transaction(workspace.engine) as connection:
         traces = connection.scalar(select(func.count()).select_from(schema.trace)) or 0
     if traces and not is_agreed:
-        held = counted(traces, "trace")
-        raise click.ClickException(f"the workspace holds {held}. Try: --yes to replace all of it, or another --home")
+        content = counted(traces, "trace")
+        raise click.ClickException(f"the workspace holds {content}. Try: --yes to replace all of it, or another --home")
     try:
         if traces:
             say(f"backup of what was there: {back_up_first(workspace, 'before-restore')}")

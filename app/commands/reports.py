@@ -69,15 +69,15 @@ def report(
         )
         apart = set(outcomes) if from_csv else {*outcomes, *COMPARED, RATES.name}  # made from other inputs than these
         manifest |= matched
-        asked = [name for name in names if name not in apart]
-        made = report_tables(inputs, asked) if asked or not names else {}
+        agreement_names = [name for name in names if name not in apart]
+        frames_by_name = report_tables(inputs, agreement_names) if agreement_names or not names else {}
         if options["sides"]:
-            made |= _compared(home, options, settings, names, inputs.frame("slices"))
+            frames_by_name |= _compared(home, options, settings, names, inputs.frame("slices"))
             manifest |= {"compared": [*options["sides"]]}
-        made |= {name: frame for name, frame in outcomes.items() if not names or name in names}
+        frames_by_name |= {name: frame for name, frame in outcomes.items() if not names or name in names}
         if not from_csv and (not names or RATES.name in names):
-            made |= _sampled(home, options, settings, manifest, is_wanted=RATES.name in names)
-        written = write_report(out, made, formats=_listed(formats), made_from=manifest, more=(RATES,))
+            frames_by_name |= _sampled(home, options, settings, manifest, is_wanted=RATES.name in names)
+        written = write_report(out, frames_by_name, formats=_listed(formats), made_from=manifest, more=(RATES,))
         written += write_inputs(out / "inputs", inputs) if options["inputs"] else []
         write_manifest(out, manifest, written)
     except ValueError as error:
@@ -132,7 +132,7 @@ def _compared(
     with read_transaction(opened(home).engine) as connection:
         filters = _filters(connection, options, settings)
         left, right = (arm_pairs(connection, filters, read_arm(text)) for text in options["sides"])
-    asked = [name for name in COMPARED if name in names or not names]
+    compared_names = [name for name in COMPARED if name in names or not names]
     reason = why_incomparable(left.error_pairs, right.error_pairs)
     if reason is not None:
         say(f"{' and '.join(options['sides'])}: {reason}")
@@ -145,14 +145,14 @@ def _compared(
         slices=slices,
         **settings,
     )
-    made = report_tables(inputs, asked) if asked else {}
-    tested = {name: int(made[name]["p_holm"].notna().sum()) for name in HOLM if name in made}
+    frames_by_name = report_tables(inputs, compared_names) if compared_names else {}
+    tested = {name: int(frames_by_name[name]["p_holm"].notna().sum()) for name in HOLM if name in frames_by_name}
     if tested:
         over = ", ".join(
             f"{number:,} {'p-values ' * (not n)}in {name}" for n, (name, number) in enumerate(tested.items())
         )
         say(f"p_holm by Holm: over {over}")
-    return made
+    return frames_by_name
 
 
 HOLM = ("compared_errors", "compared_mcnemar", "compared_scores")

@@ -42,7 +42,7 @@ def refuse_open_door(host: str, *, is_agreed: bool) -> None:
 def serve(home: Path | None, *, host: str, port: int) -> int:
     """Run the app until it is stopped; prints its address once it answers. Returns its exit code."""
     if unknown := unknown_settings():
-        say(f"nothing reads {', '.join(unknown)}. Try: tracejury doctor, which names the settings")
+        say(f"unknown settings: {', '.join(unknown)}. Try: tracejury doctor, which names the settings")
     is_new = not has_workspace(home)
     workspace = opened(home, create=True)
     _warn_of_no_traces(workspace, is_new=is_new)
@@ -146,17 +146,17 @@ def _announce(process: subprocess.Popen[bytes], host: str, port: int) -> None:
         say(f"The app stopped with code {process.returncode}. Try: another --port, if port {port} is in use.")
 
 
-def _free_port(host: str, wanted: int) -> int:
+def _free_port(host: str, first: int) -> int:
     """The wanted port, any for 0. What answers at a port in use is another app, and must not be announced as ours."""
     import socket
 
-    family = socket.getaddrinfo(host, wanted, type=socket.SOCK_STREAM)[0][0]
+    family = socket.getaddrinfo(host, first, type=socket.SOCK_STREAM)[0][0]
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, wanted))
+            probe.bind((host, first))
         except OSError as error:
             raise click.ClickException(
-                f"port {wanted} of {host} cannot be listened on ({error.strerror}). Try: --port 0 for a free one"
+                f"port {first} of {host} cannot be listened on ({error.strerror}). Try: --port 0 for a free one"
             ) from error
         return int(probe.getsockname()[1])

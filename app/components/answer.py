@@ -25,16 +25,20 @@ def answer(suite: pd.DataFrame, reached: pd.DataFrame | None) -> list[str]:
     if caught.empty:
         return ["No judge that reports errors has answered a trace that the reference reviewed."]
     splits = list(dict.fromkeys(caught["split"]))
-    told = [_of_split(caught[caught["split"] == split], _people(reached, split), reached is None) for split in splits]
-    return told if len(splits) == 1 else [f"{split}: {words}" for split, words in zip(splits, told, strict=True)]
+    sentences = [
+        _of_split(caught[caught["split"] == split], _people(reached, split), reached is None) for split in splits
+    ]
+    return (
+        sentences if len(splits) == 1 else [f"{split}: {words}" for split, words in zip(splits, sentences, strict=True)]
+    )
 
 
 def _people(reached: pd.DataFrame | None, split: str) -> pd.Series | None:
     """The row of what people find of each other's errors, whatever the dimension."""
     if reached is None:
         return None
-    wanted = {"dimension": ceiling.ANY, "impact": "all", "metric": "recall", "kind": "caught", "split": split}
-    rows = reached[(reached[list(wanted)] == pd.Series(wanted)).all(axis=1) & (reached["n"] > 0)]
+    conditions = {"dimension": ceiling.ANY, "impact": "all", "metric": "recall", "kind": "caught", "split": split}
+    rows = reached[(reached[list(conditions)] == pd.Series(conditions)).all(axis=1) & (reached["n"] > 0)]
     return None if rows.empty else rows.iloc[0]
 
 
@@ -45,7 +49,7 @@ def _of_split(caught: pd.DataFrame, people: pd.Series | None, is_pending: bool) 
     waiting = int(((caught["n"] == 0) & (caught["not_matched"] > 0)).sum())
     parts = [
         _judges(known),
-        *([f"of {counted(waiting, 'judge model')} nothing is known, since no matches are proposed"] if waiting else []),
+        *([f"no matches are proposed for {counted(waiting, 'judge model')}"] if waiting else []),
         *_beside(known, people, is_pending=is_pending),
     ]
     return "; ".join(parts) + "."

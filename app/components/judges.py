@@ -89,10 +89,10 @@ def between_people(reached: pd.DataFrame, dimensions: Collection[str]) -> pd.Dat
 
     Of these dimensions; any where a judge of none is among them. Of any there is one estimate, which is both.
     """
-    wanted = {one if one in DIMENSIONS else ceiling.ANY for one in dimensions}
-    mine = reached[(reached["impact"] == "all") & (reached["n"] > 0) & reached["dimension"].isin(wanted)]
+    keys = {one if one in DIMENSIONS else ceiling.ANY for one in dimensions}
+    rows = reached[(reached["impact"] == "all") & (reached["n"] > 0) & reached["dimension"].isin(keys)]
     sides = {
-        rate: mine[mine["metric"] == rate].set_index(["dimension", "split", "kind"]) for rate in ("precision", "recall")
+        rate: rows[rows["metric"] == rate].set_index(["dimension", "split", "kind"]) for rate in ("precision", "recall")
     }
     columns = {"value": "", "low": "_low", "high": "_high", "n": "_n"}
     recall = sides["recall"][list(columns)].rename(columns={name: f"recall{end}" for name, end in columns.items()})

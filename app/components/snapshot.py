@@ -94,8 +94,8 @@ def _charts(inputs: Inputs) -> list[tuple[str, Any]]:
 def _table(table: Table, frame: pd.DataFrame, manifest: Mapping[str, Json]) -> str:
     if frame.empty:
         return ""
-    made = typeset(frame, table, manifest)
-    right = [name in made.numeric for name in made.cells.columns]
+    text = typeset(frame, table, manifest)
+    right = [name in text.numeric for name in text.cells.columns]
 
     def cells(values: Sequence[str], tag: str) -> str:
         return "".join(
@@ -103,12 +103,12 @@ def _table(table: Table, frame: pd.DataFrame, manifest: Mapping[str, Json]) -> s
             for value, is_number in zip(values, right, strict=True)
         )
 
-    rows = made.cells.head(MOST_ROWS).itertuples(index=False, name=None)
+    rows = text.cells.head(MOST_ROWS).itertuples(index=False, name=None)
     body = "".join(f"<tr>{cells(list(row), 'td')}</tr>" for row in rows)
-    notes = [*made.notes, *([f"The first {MOST_ROWS} of {len(frame):,} rows."] if len(frame) > MOST_ROWS else [])]
+    notes = [*text.notes, *([f"The first {MOST_ROWS} of {len(frame):,} rows."] if len(frame) > MOST_ROWS else [])]
     return (
-        f"<h2>{escape(made.title)}</h2>{_paragraph(made.said)}"
-        f"<table><tr>{cells(list(made.cells.columns), 'th')}</tr>{body}</table>{_paragraph(' '.join(notes))}"
+        f"<h2>{escape(text.title)}</h2>{_paragraph(text.said)}"
+        f"<table><tr>{cells(list(text.cells.columns), 'th')}</tr>{body}</table>{_paragraph(' '.join(notes))}"
     )
 
 

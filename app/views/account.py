@@ -31,14 +31,14 @@ def script_tokens(name: str) -> None:
         "Tokens for scripts",
         "A script sends the token as “Authorization: Bearer TOKEN” to /api/export/NAME or /v1/traces.",
     )
-    made = None
+    new_token = None
     with st.form("script_token", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         use = st.selectbox("Use", list(USES), key="script_use", width=260, format_func=lambda one: USES[one])
         days = st.number_input("Expires after days", 1, MOST_DAYS, USUAL_DAYS, key="script_days", width=160)
         if st.form_submit_button("Create token"):
-            made = mint_script(workspace(), name, use=use, days=int(days), by=name)
-    if made is not None:
-        st.code(made, language=None, wrap_lines=True)
+            new_token = mint_script(workspace(), name, use=use, days=int(days), by=name)
+    if new_token is not None:
+        st.code(new_token, language=None, wrap_lines=True)
         st.caption(
             "Copy the token now: it is not shown again. It expires after the chosen days, when you lose the "
             "role, or when you revoke it."

@@ -186,10 +186,10 @@ def choose(items: list[AdjudicationItem], names: dict[str, str]) -> str:
     with st.expander(f"{counted(len(items), 'trace')}, worst first", expanded=False):
         st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 250), column_config=LISTED)
     ids = [one.dispute.trace_id for one in items]
-    wanted = st.query_params.get("trace")
+    trace_id = st.query_params.get("trace")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
-            "Trace", ids, index=ids.index(wanted) if wanted in ids else 0, key="adjudicate_trace",
+            "Trace", ids, index=ids.index(trace_id) if trace_id in ids else 0, key="adjudicate_trace",
             format_func=lambda key: f"{key} · {names.get(key, '')}",
         )  # fmt: skip
         st.button(
@@ -307,22 +307,22 @@ def dots(one: AdjudicationItem, scores: Mapping[str, Mapping[str, float | None]]
 def behind_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
     """The errors of a dimension that go with a rater's score (or with the final one), each opened at its first span."""
     labels = (
-        [made.label for made in one.decided.errors.values()]
+        [gold.label for gold in one.decided.errors.values()]
         if rater == FINAL
         else [label for group in one.dispute.groups for who, label in group.labels if who == rater]
     )
-    mine = [label for label in labels if dimension in label.dimensions]
+    of_dimension = [label for label in labels if dimension in label.dimensions]
     who = "Gold" if rater == FINAL else rater
-    st.caption(f"{who}, {dimension}: {counted(len(mine), 'error')}")
-    if not mine:
+    st.caption(f"{who}, {dimension}: {counted(len(of_dimension), 'error')}")
+    if not of_dimension:
         return
     titles = span_titles(one.dispute.trace_id)
-    spans = [next(iter(label.span_ids), "") for label in mine]
+    spans = [next(iter(label.span_ids), "") for label in of_dimension]
     rows = pd.DataFrame(
         {
             "span": [titles.get(span, span) for span in spans],
-            "impact": [label.impact for label in mine],
-            "description": [label.description for label in mine],
+            "impact": [label.impact for label in of_dimension],
+            "description": [label.description for label in of_dimension],
         }
     )
     row = data_table(rows, most=4, key="behind-dot", is_chosen=True)
@@ -375,9 +375,9 @@ def errors(one: AdjudicationItem) -> None:
     for place, group in enumerate(one.dispute.groups):
         with st.container(border=True):
             error_group(one, group, titles, in_hand=place == at)
-    for made in one.apart:
+    for gold in one.apart:
         with st.container(border=True):
-            error_apart(made, titles)
+            error_apart(gold, titles)
     with st.popover("Add an error that no rater marked", icon=":material/add:"):
         add_form(one.dispute.trace_id, titles)
 
@@ -403,20 +403,20 @@ def is_decided(one: AdjudicationItem, group: ErrorGroup) -> bool:
     return all(one.decided.outcome_of(label_id) != "undecided" for label_id in group.label_ids)
 
 
-def error_apart(made: GoldError, titles: SpanTitles) -> None:
+def error_apart(gold: GoldError, titles: SpanTitles) -> None:
     """An error of the gold that none of the labels shown speaks for."""
     st.caption(
         "Added by the adjudicator: no rater marked it."
-        if made.is_added
+        if gold.is_added
         else "This error is in the gold; its source labels are not shown here."
     )
-    label_card("adjudicator", made.label, "gold", titles)
-    if made.reason:
-        st.caption(plain(f"Reason: {made.reason}"))
-    sources = sorted(made.sources)
+    label_card("adjudicator", gold.label, "gold", titles)
+    if gold.reason:
+        st.caption(plain(f"Reason: {gold.reason}"))
+    sources = sorted(gold.sources)
     with st.container(horizontal=True):
         with st.popover("Edit"):
-            edit_form(sources, made.label, titles)
+            edit_form(sources, gold.label, titles)
         with st.popover("Reject"):
             reject_form(sources, "Why it is not an error")
 
@@ -433,13 +433,13 @@ def add_form(trace_id: str, titles: SpanTitles) -> None:
         description = st.text_area("Description", key=f"add-words-{trace_id}", height=68)
         reason = st.text_input("Reason", key=f"add-reason-{trace_id}", placeholder="why it is an error")
         if st.form_submit_button("Add"):
-            made = act(
+            outcome = act(
                 partial(
                     adjudication.add, trace_id=trace_id, reason=reason, span_ids=spans, dimensions=dimensions or (),
                     impact=impact, category=category, description=description, quote=quote,
                 )
             )  # fmt: skip
-            if made is not False:
+            if outcome is not False:
                 say("Added.")
 
 
@@ -538,9 +538,9 @@ def keep(label: ErrorLabel, others: list[str]) -> None:
 
 def current(decided: TraceDecisions, group: ErrorGroup) -> ErrorLabel:
     """What the group says now: its error in the gold to be, else its first label."""
-    for made in decided.errors.values():
-        if not made.sources.isdisjoint(group.label_ids):
-            return made.label
+    for gold in decided.errors.values():
+        if not gold.sources.isdisjoint(group.label_ids):
+            return gold.label
     return group.labels[0][1]
 
 

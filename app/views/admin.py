@@ -215,13 +215,13 @@ def show_backup() -> None:
     )
     if st.button("Back up now", type="primary", key="backup"):
         try:
-            made = health.backup(workspace().engine, folder)
+            path = health.backup(workspace().engine, folder)
         except health.BackupError as problem:
             st.error(plain(f"Not done: {problem}."))
         else:
             with write_transaction(workspace().engine, SETTINGS) as connection:
-                record(connection, who=user().name, what="backup", subject=made.name)
-            st.success(f"{made.name}: {size(made.stat().st_size)}.")
+                record(connection, who=user().name, what="backup", subject=path.name)
+            st.success(f"{path.name}: {size(path.stat().st_size)}.")
     for one in health.backups(folder)[:10]:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(f"{one.name} · {size(one.stat().st_size)}")

@@ -76,8 +76,8 @@ def rate_rows(runs: list[Run], *, is_judged: bool) -> pd.DataFrame:
             *([key[4]] if key[4] else []),
         ]
         for capability in [*sorted({one.group for one in group}), "all"]:
-            mine = [one.judged if is_judged else one for one in group if capability in {one.group, "all"}]
-            scored = [one for one in mine if one.score is not None]
+            of_capability = [one.judged if is_judged else one for one in group if capability in {one.group, "all"}]
+            scored = [one for one in of_capability if one.score is not None]
             low, high = success_bounds(scored) or (None, None)
             rows.append(
                 {
@@ -148,5 +148,5 @@ def _runs(rows: pd.DataFrame, *, key: str) -> None:
     with read_transaction(workspace().engine) as connection:
         trace = load(connection, trace_id, with_logs=False)
     if trace.expected_events:
-        st.caption(plain(f"What {trace_id} was expected to do, and what the agent did"))
+        st.caption(plain(f"Expected and actual actions of the agent in {trace_id}"))
         data_table(expected_and_done(trace), key=f"{key}-expected")

@@ -113,14 +113,14 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
 
 def asked_pair(comparison: Comparison) -> str | None:
     """The pair that the address asks for: by its key, by its error (under the judge it names), or by its finding."""
-    wanted, judge = st.query_params.get("pair"), st.query_params.get("dimension")
-    if wanted is None:
+    pair_id, judge = st.query_params.get("pair"), st.query_params.get("dimension")
+    if pair_id is None:
         return None
-    label, _, finding = wanted.rpartition("|")
+    label, _, finding = pair_id.rpartition("|")
     by_finding = [p.key for p in comparison.pairs if finding.isdigit() and not label and p.finding_key == int(finding)]
-    of_error = [p for p in comparison.pairs if p.error is not None and p.error.label_id == wanted]
+    of_error = [p for p in comparison.pairs if p.error is not None and p.error.label_id == pair_id]
     of_judge = [p.key for p in of_error if judge is not None and p.rubric == judge]
-    return next(iter([*by_finding, *of_judge, *(p.key for p in of_error)]), wanted)
+    return next(iter([*by_finding, *of_judge, *(p.key for p in of_error)]), pair_id)
 
 
 def not_judged(comparison: Comparison, judged: list[str]) -> None:
@@ -140,12 +140,12 @@ def not_judged(comparison: Comparison, judged: list[str]) -> None:
 
 def named_too(judge_models: list[str]) -> list[str]:
     """The judges, with the older version that the address names (`judge model @hash`)."""
-    wanted = st.query_params.get("judge_model", "")
-    if not wanted or wanted in judge_models:
+    name = st.query_params.get("judge_model", "")
+    if not name or name in judge_models:
         return judge_models
     with read_transaction(workspace().engine) as connection:
-        is_version = bool(versions_of(connection, wanted))
-    return [*judge_models, wanted] if is_version else judge_models
+        is_version = bool(versions_of(connection, name))
+    return [*judge_models, name] if is_version else judge_models
 
 
 def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> tuple[str, str, str, int]:
@@ -187,11 +187,11 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
 def which_run(trace_id: str, judge_model: str) -> int:
     """The judge's run; offered where it judged this trace several times."""
     with read_transaction(workspace().engine) as connection:
-        held = [str(repeat) for repeat in repeats_of(connection, trace_id=trace_id, judge_model=judge_model)]
-    if len(held) < 2:
-        return int(held[0]) if held else 0
+        repeats = [str(repeat) for repeat in repeats_of(connection, trace_id=trace_id, judge_model=judge_model)]
+    if len(repeats) < 2:
+        return int(repeats[0]) if repeats else 0
     chosen = st.selectbox(
-        "Repeat", held, index=_asked("repeat_no", held, 0), key="compare_repeat", width=90,
+        "Repeat", repeats, index=_asked("repeat_no", repeats, 0), key="compare_repeat", width=90,
         on_change=_follow_widget, args=("compare_repeat", "repeat_no"),
     )  # fmt: skip
     return int(str(chosen))
@@ -372,8 +372,8 @@ def _leave_pair(**changed: str) -> None:
 
 
 def _asked(name: str, options: list[str], otherwise: int) -> int:
-    wanted = st.query_params.get(name)
-    return options.index(wanted) if wanted in options else otherwise
+    value = st.query_params.get(name)
+    return options.index(value) if value in options else otherwise
 
 
 def _mark_big(row: pd.Series) -> list[str]:

@@ -77,7 +77,7 @@ def rates_card(url: str) -> None:
 def findings_card(url: str) -> None:
     """Findings by a facet; a value's findings; a finding's trace, read from the corpus when it is chosen."""
     with st.container(border=True):
-        layout.title("Findings of the checks", "Counted where the first span stands that a finding cites.")
+        layout.title("Findings of the checks", "Findings are counted at the first span that they cite.")
         by = st.segmented_control("By", FACETS, default="agent", required=True, key="corpus_by", bind="query-params")
         table = _facet(url, by)
         place = data_table(table, key=f"corpus-{by}", is_chosen=True)

@@ -52,17 +52,17 @@ def page() -> None:
         "Search", key="q", placeholder="Search spans: a span must contain all words", icon=":material/search:",
         label_visibility="collapsed", bind="query-params", persist_state="session",
     )  # fmt: skip
-    kept = faceted(known)
+    rows = faceted(known)
     if query:
-        kept = searched(kept, str(query))
+        rows = searched(rows, str(query))
     if own:
         st.info(
             f"Hidden here and excluded from the charts below: labels of other annotators and verdicts of judges on "
             f"{counted(len(own), 'trace')} that you are labelling blind. They appear after you submit."
         )
-    listed(kept, len(known))
+    listed(rows, len(known))
     paint("explore")
-    insights(kept[~kept["trace_id"].isin(own)])
+    insights(rows[~rows["trace_id"].isin(own)])
 
 
 # What the page knows of all traces, each part kept until what it is made from changes; shared between sessions,

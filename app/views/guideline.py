@@ -33,8 +33,8 @@ def page() -> None:
     layout.heading("Guideline")
     with read_transaction(workspace().engine) as connection:
         known = guidelines.guidelines(connection)
-        wanted = asked_version(known)
-        waiting = guidelines.to_acknowledge(connection, user().name, pinned=wanted)
+        version = asked_version(known)
+        waiting = guidelines.to_acknowledge(connection, user().name, pinned=version)
     views = (*VIEWS, WRITE) if user().may("admin") else VIEWS
     asked = st.query_params.get("view", "")
     view = st.segmented_control(
@@ -46,7 +46,7 @@ def page() -> None:
         label_visibility="collapsed",
     )
     if view == "Read":
-        read(known, wanted, waiting)
+        read(known, version, waiting)
     elif view == "Changes":
         changes(known)
     elif view == "Practice":
@@ -60,15 +60,15 @@ def page() -> None:
 
 def asked_version(known: list[Guideline]) -> int | None:
     """The version that the address names: a queue may ask for another than the newest."""
-    asked = st.query_params.get("version", "")
-    return int(asked) if asked.isdecimal() and int(asked) in {one.version for one in known} else None
+    text = st.query_params.get("version", "")
+    return int(text) if text.isdecimal() and int(text) in {one.version for one in known} else None
 
 
-def read(known: list[Guideline], wanted: int | None, waiting: int | None) -> None:
+def read(known: list[Guideline], version: int | None, waiting: int | None) -> None:
     if not known:
         no_guideline()
         return
-    shown = next((one for one in known if one.version == wanted), known[0])
+    shown = next((one for one in known if one.version == version), known[0])
     older = "" if shown is known[0] else f" The newest is version {known[0].version}."
     st.caption(
         plain(f"Version {shown.version}. {shown.note}{older}" if shown.note else f"Version {shown.version}.{older}")
@@ -287,11 +287,11 @@ def publish(body: dict[str, str], note: str) -> None:
 
 def starting_point() -> dict[str, str]:
     """The shipped guideline: how to work, each impact with an example, and the rubrics' own words and examples."""
-    made = {GENERAL: SHIPPED_GENERAL}
+    texts = {GENERAL: SHIPPED_GENERAL}
     for key, rubric in rubrics(workspace().home).items():
         if key in PARTS and rubric.anchors is not None:
-            made[key] = dimension_text(rubric, rubric.anchors)
-    return made
+            texts[key] = dimension_text(rubric, rubric.anchors)
+    return texts
 
 
 def dimension_text(rubric: Rubric, anchors: Anchors) -> str:

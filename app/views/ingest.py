@@ -68,12 +68,12 @@ def named(files: list[tuple[str, bytes]]) -> dict[str, bytes]:
 def looked_at(ids: tuple[str, ...], inputs: Mapping[str, bytes]) -> Preflight:
     """The report on these uploads, made again only when the uploads or the workspace change."""
     key = (ids, listings.now_revision())
-    held = st.session_state.get("preflight")
-    if held is None or held[0] != key:
+    preflight = st.session_state.get("preflight")
+    if preflight is None or preflight[0] != key:
         with using(maps_of(workspace().home)), read_transaction(workspace().engine) as connection:
-            held = (key, inspect(connection, inputs))
-        st.session_state["preflight"] = held
-    return held[1]
+            preflight = (key, inspect(connection, inputs))
+        st.session_state["preflight"] = preflight
+    return preflight[1]
 
 
 def report(preflight: Preflight) -> None:
@@ -118,11 +118,11 @@ def commit(preflight: Preflight, inputs: Mapping[str, bytes]) -> None:
         more = "Join what completes stored traces" if preflight.late else "No new traces to store"
         label = f"Store {counted(count, 'trace')}" if count else more
         is_idle = not count and not preflight.late
-        wanted = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
+        is_pressed = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
         redact = st.toggle(
             "Mask secrets first", key="redact", help="Masks API keys and tokens before anything is stored."
         )
-    if not wanted:
+    if not is_pressed:
         return
     bar = st.progress(0.0, text="Storing")
     total = max(len(preflight.traces), 1)
@@ -135,35 +135,37 @@ def commit(preflight: Preflight, inputs: Mapping[str, bytes]) -> None:
         if replaces:
             back_up_first(workspace(), "before-replacement")
         with using(maps_of(workspace().home)):
-            made = store(workspace().engine, storable(inputs), redact=redact, replace=replaces, progress=show)
+            report = store(workspace().engine, storable(inputs), redact=redact, replace=replaces, progress=show)
     except WorkspaceError as error:
         st.error(plain(f"Nothing was stored: {error}"))
         return
-    if made.evaluated:
-        keep_recorded_evaluations(workspace().engine, made.evaluated)
+    if report.evaluated:
+        keep_recorded_evaluations(workspace().engine, report.evaluated)
     st.session_state["stored"] = (
-        f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
-        f"{counted(made.duplicates, 'duplicate')} skipped, {len(made.rejected):,} rejected."
-        + "".join(f"\n\n{line}" for line in (*made.completed, *made.waiting))
-        + after_replacement(made)
+        f"{counted(report.traces, 'trace')} stored with {counted(report.spans, 'span')}; "
+        f"{counted(report.duplicates, 'duplicate')} skipped, {len(report.rejected):,} rejected."
+        + "".join(f"\n\n{line}" for line in (*report.completed, *report.waiting))
+        + after_replacement(report)
     )
     st.rerun()
 
 
-def after_replacement(made: Report) -> str:
+def after_replacement(report: Report) -> str:
     """What is to be said of traces that took the place of others, and of labels that lost their span."""
-    if not made.replaced:
+    if not report.replaced:
         return ""
-    told = f" {counted(len(made.replaced), 'trace')} took the place of other content."
-    lost = unanchored_now(workspace(), made.replaced)
+    replaced_words = f" {counted(len(report.replaced), 'trace')} took the place of other content."
+    lost = unanchored_now(workspace(), report.replaced)
     named = ", ".join(f"{one.label_id} of {one.annotator} on {one.trace_id}" for one in lost[:SHOWN])
-    return f"{told} Labels on spans that are not there now ({len(lost)}): {named}." if lost else told
+    return (
+        f"{replaced_words} Labels on spans that are not there now ({len(lost)}): {named}." if lost else replaced_words
+    )
 
 
 def told_last_time() -> None:
-    told = st.session_state.pop("stored", None)
-    if told is not None:
-        st.success(plain(told), icon=":material/check:")
+    message = st.session_state.pop("stored", None)
+    if message is not None:
+        st.success(plain(message), icon=":material/check:")
 
 
 def details(preflight: Preflight) -> None:
@@ -231,10 +233,10 @@ def sizes(traces: pd.DataFrame) -> None:
         if point is not None:
             behind_upload(traces[traces["trace_id"] == point[0]], key="behind-sizes")
     with right, st.container(border=True, height="stretch"):
-        layout.title("Spans a trace")
+        layout.title("Spans per trace")
         drawn = charts.histogram(list(traces["spans"]), x_title="spans", y_title="traces")
         event = st.plotly_chart(
-            drawn, key="chart-spans", config=CONFIG, on_select="rerun", selection_mode="points", alt="Spans a trace"
+            drawn, key="chart-spans", config=CONFIG, on_select="rerun", selection_mode="points", alt="Spans per trace"
         )
         point = chosen_point(event)
         if point is None:
@@ -281,8 +283,10 @@ def here() -> None:
         removal_of([str(trace_id) for trace_id in traces["trace_id"]])
         doubted = traces[traces["warning_count"] > 0]
         if len(doubted):
-            told = counted(int(doubted["warning_count"].sum()), "warning")
-            with st.expander(f"{told} on {counted(len(doubted), 'trace')}", on_change="rerun", key="noted") as opened:
+            warnings = counted(int(doubted["warning_count"].sum()), "warning")
+            with st.expander(
+                f"{warnings} on {counted(len(doubted), 'trace')}", on_change="rerun", key="noted"
+            ) as opened:
                 if opened.open:
                     noted([str(trace_id) for trace_id in doubted["trace_id"]])
 

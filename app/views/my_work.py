@@ -56,12 +56,12 @@ def page() -> None:
     search_box(places)
     traces("Open", [one.trace_id for one in places.values() if one.is_open], places, "No trace is open.")
     comments("Returned", back, places, "No trace was returned to you.")
-    traces("Disputed", different, places, "None of the traces on which you have seen others is disputed.")
+    traces("Disputed", different, places, "No trace whose other labels you have seen is disputed.")
     if unseen:
         st.caption(
-            f"{counted(unseen, 'trace')} that you submitted left out: you have not seen labels of others on them."
+            f"{counted(unseen, 'trace')} that you submitted left out: you have not seen other people's labels on them."
         )
-    comments("Mentioned", named, places, "Nobody mentioned you on a trace whose comments you may read.")
+    comments("Mentioned", named, places, "No comment that you may read mentions you.")
     message_list(new)
     mark_read(workspace().engine, new, reader=user().name)
     message_form()
@@ -183,7 +183,7 @@ def message_list(new: Collection[str]) -> None:
             st.caption(plain(f"{one.author} to {to}, {time_text(one.written_at)} UTC"))
             st.text(one.body)
     if not known:
-        st.caption("Nobody has written to you.")
+        st.caption("You have no messages.")
 
 
 def message_form() -> None:
@@ -194,7 +194,7 @@ def message_form() -> None:
         others = names_without_account(connection) if config().sign_in == "off" else set()
     names = sorted({*known, *others} - {user().name})
     if not names and not leads:
-        st.caption("Nobody who leads the study has an account yet: there is nobody to write to.")
+        st.caption("There is nobody to write to: no administrator or researcher has an account yet.")
         return
     turn = st.session_state.get("messages_sent", 0)
     with st.form(f"message-{turn}", border=False):

@@ -36,11 +36,11 @@ def page() -> None:
     with st.container(border=True):
         difference, width, power = goal_inputs()
     with st.expander("Assumptions", expanded=measured is None or measured.pilot.spread is None, key="assumptions"):
-        given = assumptions(measured, difference, power)
-    if given is None:
+        rates = assumptions(measured, difference, power)
+    if rates is None:
         st.info("Nothing to plan from. Try: assume a rate above, or choose a judge model with matched errors.")
         return
-    plan_cards(given, difference=difference, width=width)
+    plan_cards(rates, difference=difference, width=width)
 
 
 def pilot_card(filters: Filters) -> WorkspacePilot | None:
@@ -86,9 +86,9 @@ def pilot_tiles(measured: WorkspacePilot) -> None:
     st.caption(plain(f"{on}{left}") + f" · design effect and ICC: {NO_BOUNDS}")
 
 
-_EFFECT = "The variance of the estimate over that of independent errors: errors of one trace resemble each other."
-_ICC = "How alike two errors of one trace are: 0 not at all, 1 wholly."
-_REPEATS = "How alike two repeats are on one error. Unknown where the judge has one repeat: then only one is planned."
+_EFFECT = "Variance of the estimate divided by that with independent errors: errors of one trace resemble each other."
+_ICC = "How alike two errors of one trace are, from 0 (not at all) to 1 (equal)."
+_REPEATS = "How alike two repeats are on one error. Unknown where the judge has one repeat: then one repeat is planned."
 
 
 def goal_inputs() -> tuple[float, float, float]:
@@ -108,7 +108,7 @@ def assumptions(measured: WorkspacePilot | None, difference: float, power: float
     with st.container(horizontal=True):
         rate = _assumed("Rate of caught errors, %", None, "plan-rate", most=100.0)
         discordant = _assumed("Caught by one alone, %", None, "plan-discordant", most=100.0)
-        size = _assumed("Errors a trace", None if known is None else known.errors_a_trace, "plan-errors")
+        size = _assumed("Errors per trace", None if known is None else known.errors_a_trace, "plan-errors")
         icc = _assumed("ICC", None if known is None else known.icc, "plan-icc", most=1.0)
         among = _assumed(
             "Correlation of repeats", None if known is None else known.repeat_icc, "plan-repeat-icc", most=1.0
@@ -116,7 +116,7 @@ def assumptions(measured: WorkspacePilot | None, difference: float, power: float
     with st.container(horizontal=True):
         people = None if measured is None else measured.reliability
         reliability = _assumed("Reliability of one person (ICC)", people, "plan-agreement", most=1.0)
-        minutes = _assumed("Active minutes a trace", costs.minutes, "plan-minutes")
+        minutes = _assumed("Active minutes per trace", costs.minutes, "plan-minutes")
         dollars = _assumed("Dollars for one repeat of all judges", costs.dollars, "plan-dollars")
     try:
         variance = _variance(rate, discordant, difference) or (None if known is None else known.variance)
@@ -142,12 +142,12 @@ def plan_cards(assumptions: Assumptions, *, difference: float, width: float) -> 
     several = assumptions.spread.repeat_icc is not None
     with st.container(horizontal=True):
         repeats = _numbers("Repeats", REPEATS if several else (1,), (1, 3, 5) if several else (1,), "plan-repeats")
-        people = _numbers("People a trace", PEOPLE, (1, 2), "plan-people")
+        people = _numbers("People per trace", PEOPLE, (1, 2), "plan-people")
     goals = [Goal(kind="difference", size=difference), Goal(kind="width", size=width)]
     goals += [Goal(kind="agreement", size=width)] if assumptions.reliability is not None else []
     table = study_table(assumptions, goals, repeats=repeats, people=people)
     with st.container(border=True):
-        layout.title("Traces, hours and dollars", "Hours are active time of all people; dollars of all repeats.")
+        layout.title("Traces, hours and dollars", "Hours: active time of all people. Dollars: all repeats.")
         st.dataframe(shown_plan(table), hide_index=True, width="content", key="plan-table", alt="Plan")
         st.caption(
             "See: traces that see the difference with the power wanted; of one judge model, that of its rate from a "
@@ -155,15 +155,15 @@ def plan_cards(assumptions: Assumptions, *, difference: float, width: float) -> 
             "Agreement: traces for an interval of people's reliability no wider, 100 points for 1 (Bonett 2002)."
         )
     curves = study_curves(
-        assumptions.spread, difference=difference, repeats=repeats, most=MOST_DRAWN, wanted=assumptions.power
+        assumptions.spread, difference=difference, repeats=repeats, most=MOST_DRAWN, power=assumptions.power
     )
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
         layout.title("Power", f"The chance to see {100 * difference:g} points.")
-        st.plotly_chart(charts.power_curve(curves, wanted=assumptions.power), key="plan-power-chart", alt="Power")
+        st.plotly_chart(charts.power_curve(curves, goal=assumptions.power), key="plan-power-chart", alt="Power")
     with right, st.container(border=True):
         layout.title("Width")
-        st.plotly_chart(charts.width_curve(curves, wanted=width), key="plan-width-chart", alt="Width")
+        st.plotly_chart(charts.width_curve(curves, goal=width), key="plan-width-chart", alt="Width")
 
 
 _GOALS = {"difference": "see", "width": "width", "agreement": "agreement"}

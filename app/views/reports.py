@@ -73,8 +73,8 @@ def whole_report(filters: Filters) -> None:
     def web_page() -> bytes:
         pinned = datasets.with_tables(filters)
         inputs, blind = estimates.inputs(pinned), listings.blind_to_me()
-        made = [(table, datasets.table_frame(table, pinned, blind=blind)) for table in datasets.available(inputs)]
-        return snapshot(inputs, made, about=about_of(pinned), manifest=datasets.manifest(pinned, blind=blind))
+        frames = [(table, datasets.table_frame(table, pinned, blind=blind)) for table in datasets.available(inputs)]
+        return snapshot(inputs, frames, about=about_of(pinned), manifest=datasets.manifest(pinned, blind=blind))
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
@@ -157,7 +157,7 @@ def open_row(row: Mapping[str, Any], *, key: str) -> None:
     """The way to the trace of a row, beside the judge, person, error or finding that it names."""
     trace = next(str(row[name]) for name in datasets.TRACE_COLUMNS if name in row)
     if not listings.has_trace(trace):
-        st.caption("This trace is not in the workspace.")
+        st.caption("The workspace does not hold this trace.")
         return
     values = {name: None if pd.isna(row.get(name)) else str(row[name]) for name in OPENED}
     error = values["error_id"] or values["label_id"]
@@ -235,7 +235,7 @@ def manifest_now(filters: Filters) -> dict[str, Json]:
     return datasets.manifest(filters, blind=listings.blind_to_me())
 
 
-def export_buttons(filters: Filters, rows: int, name: str, made: Callable[[str], bytes]) -> None:
+def export_buttons(filters: Filters, rows: int, name: str, make: Callable[[str], bytes]) -> None:
     def manifest() -> bytes:
         files = [{"file": f"{name}.{form}", "rows": rows} for form in NAMES]
         about = {**manifest_now(filters), "files": files}
@@ -246,7 +246,7 @@ def export_buttons(filters: Filters, rows: int, name: str, made: Callable[[str],
             label = f"Export {counted(rows, 'row')} (current filter)" if form == "csv" else title
             st.download_button(
                 label,
-                data=deferred(partial(made, form), role="researcher"),
+                data=deferred(partial(make, form), role="researcher"),
                 file_name=f"{name}.{form}",
                 mime=datasets.MIMES[form],
                 icon=":material/download:" if form == "csv" else None,
@@ -282,8 +282,8 @@ def address(name: str) -> str:
     from urllib.parse import urlencode
 
     base = st.get_option("server.baseUrlPath").strip("/")
-    asked = {"format": "csv", **shared_filters(), "token": token(name, purpose=PURPOSE)}
-    query = urlencode(asked, doseq=True)
+    parameters = {"format": "csv", **shared_filters(), "token": token(name, purpose=PURPOSE)}
+    query = urlencode(parameters, doseq=True)
     return f"/{base + '/' if base else ''}api/export/{name}?{query}"
 
 
@@ -295,7 +295,7 @@ def why_empty(table: Table, filters: Filters) -> str:
     needs = ", ".join(need.replace("_", " ") for need in table.needs)
     return (
         f"This table has no row: it is made from {needs}, and the current filters leave none. Choose another person or "
-        "judge, or bring labels, scores or runs in."
+        "judge, or add labels, scores or runs."
     ) + ("" if filters.split is None else " The filter Split may exclude the traces that have them.")
 
 

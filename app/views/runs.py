@@ -166,8 +166,8 @@ def one_run(run_key: int) -> None:
 def outcomes_card(run_key: int, shown: Shown) -> None:
     layout.title(
         "Outcomes by judge",
-        "Scores are 0 to 3; n/a means not applicable; other verdicts without a score, and failures, have own names.  \n"
-        + meanings((*DIMENSIONS, "verdict", "failure")),
+        "Scores are 0 to 3; n/a means not applicable; other verdicts without a score, and failures, have "
+        "their own names.  \n" + meanings((*DIMENSIONS, "verdict", "failure")),
     )
     event = st.plotly_chart(
         charts.score_bars(shown.outcomes), key="chart-outcomes", config=CONFIG, on_select="rerun",
@@ -354,17 +354,17 @@ _VOTE_COLUMNS = (
 
 def votes_behind(outcomes: list[JuryOutcome], judge: str, share: str) -> pd.DataFrame:
     """What a share counts: cells with several votes, all cells, or every vote that was asked for."""
-    mine = [one for one in outcomes if one.dimension == judge]
+    of_judge = [one for one in outcomes if one.dimension == judge]
     if share == "absent":
         return pd.DataFrame(
             [
                 {"dimension": judge, "trace_id": one.trace_id, "repeat": one.repeat, "model": model, "score": score}
-                for one in mine
+                for one in of_judge
                 for model, score in one.members.items()
             ]
         )
     is_all = share == "tied"
-    return pd.DataFrame([one.row() for one in mine if is_all or sum(one.joint.votes.values()) > 1])
+    return pd.DataFrame([one.row() for one in of_judge if is_all or sum(one.joint.votes.values()) > 1])
 
 
 def has_owner(run_key: int, *, is_alive: bool) -> bool:
@@ -440,12 +440,12 @@ COSTLY = {"dearest": "cost_usd", "longest prompts": "prompt_tokens"}
 def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool) -> None:
     """`is_called`: models answered, here or elsewhere; of offline checks only what is known is shown."""
     layout.title("Cost and latency", "Cost and latency are per cell; offline checks and imported verdicts have none.")
-    told = {
+    facts = {
         "Cost, US$": None if shown.paid is None else f"{shown.paid:,.4f}",
         "Prompt tokens": None if shown.tokens is None else f"{shown.tokens:,}",
     }
     with st.container(horizontal=True):
-        for name, value in told.items():
+        for name, value in facts.items():
             if is_called or value is not None:
                 st.metric(name, value or "unknown", border=True)
     if unpriced and shown.paid is not None:
@@ -476,7 +476,7 @@ def behind_tiles(run_key: int, shown: Shown) -> None:
         behind_measure(run_key, COSTLY[str(chosen)])
 
 
-_COSTLY_HELP = "Those of which it is known, as the sum above is of them alone."
+_COSTLY_HELP = "Only cells whose cost is known, like the sum above."
 
 
 def behind_measure(run_key: int, measure: str, judge: str | None = None, value: float | None = None) -> None:
@@ -568,8 +568,8 @@ def start() -> None:
             "URL of an OpenAI-compatible server", key="new_base", placeholder="empty: the provider's URL"
         )
         limits = limits_form()
-        asked = st.form_submit_button("Estimate cost", type="primary", icon=":material/calculate:")
-    if asked:
+        is_asked = st.form_submit_button("Estimate cost", type="primary", icon=":material/calculate:")
+    if is_asked:
         st.session_state.pop(PROPOSED, None)
         try:
             models = model_names(model)
@@ -646,7 +646,7 @@ def confirm(proposed: Proposal) -> None:
         left_out = counted(proposed.left_out, "trace")
         st.warning(f"{left_out} left out: names and times only, nothing for a judge to read.")
     budget = proposed.spec.budget_usd
-    limit = "no budget: nothing stops it" if budget is None else f"budget US$ {budget:,.2f}"
+    limit = "no budget: no cost limit" if budget is None else f"budget US$ {budget:,.2f}"
     st.text(f"{proposed.name}: {counted(proposed.cells, 'cell')} on {counted(len(proposed.traces), 'trace')}, {limit}")
     if proposed.costs is None:
         st.error(plain(f"The cost is not known: {proposed.problem}"))
@@ -654,7 +654,7 @@ def confirm(proposed: Proposal) -> None:
         show_estimate(proposed.costs)
     twin = last_run_of(workspace().engine, proposed.spec)
     if twin is not None:
-        st.warning(f"Run {twin} asks the same of the same judge models.")
+        st.warning(f"Run {twin} asks the same judge models for the same cells.")
     st.button(
         "Start the run" if twin is None else "Start the same run again", key="start_run", icon=":material/play_arrow:",
         type="primary" if twin is None else "secondary", on_click=start_proposed,

@@ -168,11 +168,11 @@ def chosen_queue(queues: Sequence[Row[Any]]) -> int | None:
     may_browse = user().may("adjudicator")
     if may_browse and "trace" in st.query_params and "queue" not in st.query_params:
         return None
-    wanted = st.query_params.get("queue", "")
-    if wanted == ALL and may_browse:
+    name = st.query_params.get("queue", "")
+    if name == ALL and may_browse:
         key: int | None = None
     else:
-        key = int(wanted) if wanted.isdecimal() and int(wanted) in keys else first_with_work(queues)
+        key = int(name) if name.isdecimal() and int(name) in keys else first_with_work(queues)
     options: list[int | None] = [*keys, None] if may_browse else [*keys]
     if len(options) == 1:
         return key
@@ -257,10 +257,12 @@ def say_if_refused(place: Assigned) -> None:
     if trace_id is not None and trace_id != place.trace_id:
         with read_transaction(workspace().engine) as connection:
             is_here = trace_id in trace_ids(connection, with_steps=True)
-        why = "it is not in your share of this queue" if is_here else "this workspace holds no such trace"
+        why = "it is not assigned to you in this queue" if is_here else "this workspace holds no such trace"
         st.info(plain(f"You may not open trace {trace_id!r} here: {why}. Your own next trace is shown instead."))
     elif asked.isdecimal() and int(asked) != place.lease_key:
-        st.toast("This link leads to work that is not yours, or no longer. Your own next trace is shown instead.")
+        st.toast(
+            "This link leads to work that is not assigned to you, or no longer. Your own next trace is shown instead."
+        )
 
 
 def hold_on(place: Assigned) -> None:
@@ -277,7 +279,7 @@ def why_nothing(key: int) -> str:
     with read_transaction(workspace().engine) as connection:
         row = next(row for row in queue.queues(connection) if row.queue_key == key)
         practised = len(places.left_out(connection, key, user().name))
-    aside = f" {counted(practised, 'trace')} left out of your share: you practised them." if practised else ""
+    aside = f" {counted(practised, 'trace')} not assigned to you: you practised them." if practised else ""
     if row.closed_at is not None:
         return "This queue is closed. Your labels are saved."
     left = row.places - min(row.done, row.places)
@@ -395,11 +397,11 @@ def desk_frame(trace_id: str, occasion: int, header: dict[str, Json]) -> dict[st
 
 def chosen(ids: list[str]) -> str:
     """The trace that the address names; else the newest draft, the first that is still open, the first of all."""
-    wanted = st.query_params.get("trace")
-    if wanted in ids:
-        return wanted
-    if wanted is not None:
-        st.info(plain(f"This workspace holds no trace {wanted!r}. Your own next trace is shown instead."))
+    trace_id = st.query_params.get("trace")
+    if trace_id in ids:
+        return trace_id
+    if trace_id is not None:
+        st.info(plain(f"This workspace holds no trace {trace_id!r}. Your own next trace is shown instead."))
     with read_transaction(workspace().engine) as connection:
         touched = labels.touched(connection, user().name)
     left = [one for one in ids if touched.get(one, "open") == "open"]

@@ -27,13 +27,13 @@ def apply(draft: SpanDraft, context: Context) -> None:
 
 def _taken(draft: SpanDraft, side: str, body: dict[str, Json], context: Context) -> Json:
     """Fill an empty column with the messages of a side; gives back what is left of it."""
-    held, column = body[side], f"{side}_messages"
-    messages = held.get("messages") if isinstance(held, dict) else None
+    content, column = body[side], f"{side}_messages"
+    messages = content.get("messages") if isinstance(content, dict) else None
     if side not in ("input", "output") or not isinstance(messages, list) or getattr(draft, column):
-        return held
+        return content
     parsed = [_message(item) for item in messages]
     if any(one is None for one in parsed):
-        return held
+        return content
     setattr(draft, column, [context.add(one.message) for one in parsed if one is not None])
     rest: list[Json] = [one.rest for one in parsed if one is not None and one.rest is not None]
     return rest or None

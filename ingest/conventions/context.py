@@ -36,9 +36,9 @@ class SpanLog:
 
     def as_json(self) -> dict[str, Json]:
         """The record as it is kept in `Trace.logs`."""
-        held: dict[str, Json] = {"event_name": self.event_name, "time": self.time, "body": self.body}
-        held["attributes"] = self.attributes
-        return {key: item for key, item in {**self.rest, **held}.items() if item not in (None, "", {})}
+        record: dict[str, Json] = {"event_name": self.event_name, "time": self.time, "body": self.body}
+        record["attributes"] = self.attributes
+        return {key: item for key, item in {**self.rest, **record}.items() if item not in (None, "", {})}
 
 
 @dataclass(slots=True)
@@ -89,10 +89,10 @@ def put(draft: SpanDraft, column: str, key: str) -> None:
     value = draft.attributes.get(key)
     if not isinstance(value, str):
         return
-    held = getattr(draft, column)
-    if held is None and value:
+    present = getattr(draft, column)
+    if present is None and value:
         setattr(draft, column, value)
-    elif held != value:
+    elif present != value:
         return
     del draft.attributes[key]
 

@@ -136,7 +136,7 @@ def open_value(draft: SpanDraft, key: str, value: Json) -> Json:
 
 
 def _cut_off(name: str, text: str) -> str:
-    return f"cut_off_json: {name} is no whole JSON ({text[-60:]!r} ends it); read as far as it goes"
+    return f"cut_off_json: {name} is not complete JSON ({text[-60:]!r} ends it); read as far as it goes"
 
 
 def _system_first(value: dict[str, Json]) -> tuple[list[ParsedMessage], dict[str, Json]]:

@@ -26,22 +26,22 @@ def rebuild_heads(context: Context, drafts: Sequence[SpanDraft]) -> None:
 
 def _rebuild(gap: Gap, earlier: list[SpanDraft], context: Context) -> None:
     messages = context.messages.messages
-    wanted = _wanted(gap.said)
+    positions = _wanted(gap.said)
     used: list[str] = []
     for call in reversed(earlier):
-        if not wanted:
+        if not positions:
             break
         held = {
             number: messages[position]
             for number, position in enumerate(call.input_messages)
             if messages[position] != _NOT_RECORDED
         }
-        filled = wanted & held.keys()
+        filled = positions & held.keys()
         if filled and _agree(gap.said, held):
             gap.said.update({number: held[number] for number in filled})
-            wanted -= filled
+            positions -= filled
             used.append(call.span_id)
-    gap.draft.warnings.append(_told(_wanted_text(gap), wanted, used))
+    gap.draft.warnings.append(_told(_wanted_text(gap), positions, used))
     last = max(gap.said)
     gap.draft.input_messages = [context.add(gap.said.get(number, _NOT_RECORDED)) for number in range(last + 1)]
 
@@ -52,13 +52,13 @@ def _wanted(messages: dict[int, Message]) -> set[int]:
     return missing | {number for number, message in messages.items() if message.role is None}
 
 
-def _agree(messages: dict[int, Message], held: dict[int, Message]) -> bool:
-    shared = [number for number in messages if number in held]
-    return bool(shared) and all(_equal(messages[number], held[number]) for number in shared)
+def _agree(messages: dict[int, Message], others: dict[int, Message]) -> bool:
+    shared = [number for number in messages if number in others]
+    return bool(shared) and all(_equal(messages[number], others[number]) for number in shared)
 
 
-def _equal(mine: Message, other: Message) -> bool:
-    return mine == other or (mine.role is None and mine.content == other.content and not mine.tool_calls)
+def _equal(one: Message, other: Message) -> bool:
+    return one == other or (one.role is None and one.content == other.content and not one.tool_calls)
 
 
 def _wanted_text(gap: Gap) -> str:

@@ -166,32 +166,32 @@ def _system(attributes: dict[str, Json]) -> Message | None:
 
 def _event_messages(draft: SpanDraft, context: Context) -> None:
     """Span events that carry messages, in their order; an event keeps its name, time and what is no message."""
-    kept: list[dict[str, Json]] = []
+    records: list[dict[str, Json]] = []
     for event in draft.events:
         name, attributes = event.get("name"), event.get("attributes")
-        said = None
+        body = None
         if name == _DETAILS and isinstance(attributes, dict):
-            held = dict(attributes)
-            _from_details(draft, held, context)
-            kept.append({**event, "attributes": held})
+            fields = dict(attributes)
+            _from_details(draft, fields, context)
+            records.append({**event, "attributes": fields})
             continue
         if isinstance(name, str) and name in _EVENTS and isinstance(attributes, dict):
-            said = _from_event(name, attributes)
-        if said is None:
-            kept.append(event)
+            body = _from_event(name, attributes)
+        if body is None:
+            records.append(event)
             continue
-        column, messages, rest = said
+        column, messages, rest = body
         if draft.kind == "TOOL" and not _of_tool(draft, column, messages):
-            kept.append(event)
+            records.append(event)
             continue
         for message in messages if draft.kind != "TOOL" else ():
             append(draft, column, message, context)
-        kept.append({**event, "attributes": rest})
-    draft.events = kept
+        records.append({**event, "attributes": rest})
+    draft.events = records
     if (
         draft.kind == "AGENT"
         and not draft.output_messages
-        and len(kept)
+        and len(records)
         and not context.is_filled(draft, "input_messages")
     ):
         _split_answer(draft, context)
@@ -247,8 +247,8 @@ def _from_content(
 
 
 def _opened(value: Json) -> Json:
-    held = inner_json(value) if isinstance(value, str) else None
-    return value if held is None else held
+    content = inner_json(value) if isinstance(value, str) else None
+    return value if content is None else content
 
 
 def _log_messages(draft: SpanDraft, logs: list[SpanLog], context: Context) -> None:

@@ -17,8 +17,8 @@ def apply(draft: SpanDraft, context: Context) -> None:
     if not {"metadata", "langsmith", "traceloop"} & context.roots:
         return
     value: Json = draft.attributes.get("metadata")
-    held = inner_json(value) if isinstance(value, str) else value
-    metadata = held if isinstance(held, dict) else {}
+    content = inner_json(value) if isinstance(value, str) else value
+    metadata = content if isinstance(content, dict) else {}
     step, agent = _said(draft, metadata, "langgraph_step"), _said(draft, metadata, "lc_agent_name")
     if isinstance(step, str) and step.isascii() and step.isdigit() and len(step) < 10:
         step = int(step)
@@ -37,6 +37,6 @@ def _said(draft: SpanDraft, metadata: dict[str, Json], key: str) -> Json:
 
 def _answered_call(output: str) -> str | None:
     """The call that a tool's result answers, where the result is written as LangChain's message of it."""
-    held = inner_json(output) if '"tool_call_id"' in output else None
-    turn = read_message(held) if isinstance(held, dict) else None
+    content = inner_json(output) if '"tool_call_id"' in output else None
+    turn = read_message(content) if isinstance(content, dict) else None
     return None if turn is None else turn.message.tool_call_id

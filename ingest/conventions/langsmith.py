@@ -45,16 +45,20 @@ def take_side(draft: SpanDraft, key: str, side: str, context: Context) -> None:
     column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
     if value is None or getattr(draft, column) is not None:
         return
-    held = inner_json(value) if isinstance(value, str) else value
-    if draft.kind == "LLM" and not getattr(draft, f"{side}_messages") and _as_messages(draft, key, held, side, context):
+    content = inner_json(value) if isinstance(value, str) else value
+    if (
+        draft.kind == "LLM"
+        and not getattr(draft, f"{side}_messages")
+        and _as_messages(draft, key, content, side, context)
+    ):
         return
     setattr(draft, column, value if isinstance(value, str) else json_text(value))
     del draft.attributes[key]
 
 
-def _as_messages(draft: SpanDraft, key: str, held: Json, side: str, context: Context) -> bool:
+def _as_messages(draft: SpanDraft, key: str, content: Json, side: str, context: Context) -> bool:
     """Inputs `{"messages": [...]}` and outputs `{"generations" | "choices" | message}` become messages."""
-    listed, others = _listed(held)
+    listed, others = _listed(content)
     turns = read_messages(listed)
     if turns is None:
         return False
@@ -69,14 +73,14 @@ def _as_messages(draft: SpanDraft, key: str, held: Json, side: str, context: Con
     return True
 
 
-def _listed(held: Json) -> tuple[Json, dict[str, Json]]:
-    if isinstance(held, list):
-        return held, {}
-    if not isinstance(held, dict):
+def _listed(content: Json) -> tuple[Json, dict[str, Json]]:
+    if isinstance(content, list):
+        return content, {}
+    if not isinstance(content, dict):
         return None, {}
     for name in ("messages", "message", "generations", "choices", "output"):
-        value = held.get(name)
-        others = {key: item for key, item in held.items() if key != name}
+        value = content.get(name)
+        others = {key: item for key, item in content.items() if key != name}
         if name in ("generations", "choices") and isinstance(value, list):
             inner = value[0] if len(value) == 1 and isinstance(value[0], list) else value
             messages = [item.get("message") if isinstance(item, dict) else None for item in inner]
@@ -87,7 +91,7 @@ def _listed(held: Json) -> tuple[Json, dict[str, Json]]:
             return value, others
         elif isinstance(value, dict) and read_message(value) is not None:
             return [value], others
-    return ([held], {}) if read_message(held) is not None else (None, {})
+    return ([content], {}) if read_message(content) is not None else (None, {})
 
 
 def _beside_message(item: dict[str, Json]) -> dict[str, Json]:

@@ -84,12 +84,12 @@ def _is_model(key: str) -> bool:
 
 
 def _side(draft: SpanDraft, key: str, column: str, context: Context) -> None:
-    held = opened(draft.attributes.get(key))
+    content = opened(draft.attributes.get(key))
     beside: list[Json] = []
-    if column == "output_messages" and isinstance(held, list) and all(isinstance(item, dict) for item in held):
-        beside = [{k: v for k, v in item.items() if k != "message"} for item in held if isinstance(item, dict)]
-        held = [item.get("message") for item in held if isinstance(item, dict)]
-    turns = read_messages(held)
+    if column == "output_messages" and isinstance(content, list) and all(isinstance(item, dict) for item in content):
+        beside = [{k: v for k, v in item.items() if k != "message"} for item in content if isinstance(item, dict)]
+        content = [item.get("message") for item in content if isinstance(item, dict)]
+    turns = read_messages(content)
     if turns is None or getattr(draft, column):
         return
     setattr(draft, column, [context.add(item.message) for item in turns])

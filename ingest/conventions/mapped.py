@@ -127,7 +127,7 @@ def read_map(text: str, file: str) -> Map:
         raise IngestError(f"the map {file} is no TOML: {error}", remedy="correct the file at this place") from error
     for key in document:
         if key not in ("fields", "kind", "when"):
-            raise _wrong(text, file, key, "is no part of a map", "[fields], [kind] and [when]")
+            raise _wrong(text, file, key, "is not part of a map", "[fields], [kind] and [when]")
     fields = {name: _places(text, file, name, value) for name, value in _table(text, file, document, "fields").items()}
     kind, when = _table(text, file, document, "kind"), _table(text, file, document, "when")
     values = _table(text, file, kind, "values")
@@ -138,7 +138,7 @@ def read_map(text: str, file: str) -> Map:
     if values and not isinstance(attribute, str):
         raise _wrong(text, file, "kind", "lacks `attribute`", 'attribute = "NAME"')
     if not isinstance(scope, str):
-        raise _wrong(text, file, "scope", "is no text", 'scope = "acme.*"')
+        raise _wrong(text, file, "scope", "is not text", 'scope = "acme.*"')
     if not fields and not values:
         raise IngestError(f"the map {file} maps nothing", remedy="add [fields]; `tracejury map suggest` proposes them")
     return Map(
@@ -257,7 +257,7 @@ def _say(draft: SpanDraft, field: str, place: Place, value: Json, context: Conte
 
 def _places(text: str, file: str, name: str, value: object) -> tuple[Place, ...]:
     if name not in FIELDS:
-        raise _wrong(text, file, name, "is no field", f"one of {', '.join(FIELDS)}")
+        raise _wrong(text, file, name, "is not a field", f"one of {', '.join(FIELDS)}")
     items = value if isinstance(value, list) else [value]
     return tuple(_place(text, file, name, item) for item in items)
 
@@ -289,14 +289,14 @@ def _path(text: str, file: str, name: str, path: str) -> tuple[str | int, ...]:
 def _table(text: str, file: str, holder: Mapping[str, object], name: str) -> dict[str, object]:
     value = holder.get(name, {})
     if not isinstance(value, dict):
-        raise _wrong(text, file, name, "is no table", f"[{name}]")
+        raise _wrong(text, file, name, "is not a table", f"[{name}]")
     return value
 
 
-def _wrong(text: str, file: str, name: str, what: str, wanted: str) -> IngestError:
+def _wrong(text: str, file: str, name: str, what: str, expected: str) -> IngestError:
     """The error of one field: file, line, field, what is wrong, and what would be right."""
     pattern = re.compile(rf"^\s*(?:\[\s*)?[\"']?{re.escape(name)}[\"']?\s*(?:=|\]|\.)")
     lines = (number for number, line in enumerate(text.splitlines(), 1) if pattern.search(line))
     line = next(lines, None)
     where = f", line {line}" if line is not None else ""
-    return IngestError(f"the map {file}{where}: `{name}` {what}", place=f"line {line}", remedy=f"write {wanted}")
+    return IngestError(f"the map {file}{where}: `{name}` {what}", place=f"line {line}", remedy=f"write {expected}")

@@ -434,11 +434,11 @@ def _agree(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 
 
-def _merged_calls(flat: tuple[ToolCall, ...], said: tuple[ToolCall, ...]) -> tuple[ToolCall, ...] | None:
-    if len(flat) != len(said):
+def _merged_calls(flat: tuple[ToolCall, ...], others: tuple[ToolCall, ...]) -> tuple[ToolCall, ...] | None:
+    if len(flat) != len(others):
         return None
     calls = []
-    for one, other in zip(flat, said, strict=True):
+    for one, other in zip(flat, others, strict=True):
         if not _agree(one.name, other.name) or not _agree(one.id, other.id):
             return None
         if not _same_arguments(one.arguments, other.arguments):

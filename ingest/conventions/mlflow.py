@@ -109,11 +109,11 @@ def _chat_messages(draft: SpanDraft, context: Context) -> None:
     if not draft.input_messages and not draft.output_messages:
         draft.input_messages = [context.add(message) for message in messages[:-1]]
         draft.output_messages = [context.add(messages[-1])]
-    held = {*draft.input_messages, *draft.output_messages}
-    if all(_known(message, held, context) for message in messages) and rest_of(turns) is None:
+    positions = {*draft.input_messages, *draft.output_messages}
+    if all(_known(message, positions, context) for message in messages) and rest_of(turns) is None:
         del draft.attributes["mlflow.chat.messages"]
 
 
-def _known(message: Message, held: set[int], context: Context) -> bool:
+def _known(message: Message, positions: set[int], context: Context) -> bool:
     table = context.messages.messages
-    return any(table[position] == message for position in held)
+    return any(table[position] == message for position in positions)

@@ -101,8 +101,8 @@ def _side(draft: SpanDraft, side: str, context: Context) -> None:
     value = draft.attributes.get(key)
     if value is None:
         return
-    held = inner_json(value) if isinstance(value, str) else value
-    turns = read_messages(held) if draft.kind == "LLM" else None
+    content = inner_json(value) if isinstance(value, str) else value
+    turns = read_messages(content) if draft.kind == "LLM" else None
     column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
     if turns is not None and not getattr(draft, f"{side}_messages"):
         setattr(draft, f"{side}_messages", [context.add(item.message) for item in turns])
@@ -119,18 +119,18 @@ def _side(draft: SpanDraft, side: str, context: Context) -> None:
 
 def _events(draft: SpanDraft, key: str, context: Context) -> None:
     value = draft.attributes[key]
-    held = inner_json(value) if isinstance(value, str) else value
-    if not isinstance(held, list) or not held:
+    content = inner_json(value) if isinstance(value, str) else value
+    if not isinstance(content, list) or not content:
         return
     read = []
-    for item in held:
+    for item in content:
         name = item.get("event.name") if isinstance(item, dict) else None
         if not isinstance(name, str) or not isinstance(item, dict):
             return
-        said = read_body(name, {k: v for k, v in item.items() if k != "event.name"})
-        if said is None:
+        body = read_body(name, {k: v for k, v in item.items() if k != "event.name"})
+        if body is None:
             return
-        read.append((name, *said))
+        read.append((name, *body))
     for column in ("input_messages", "output_messages"):
         if not getattr(draft, column):
             listed = [message for _, side, messages, _ in read if side == column for message in messages]

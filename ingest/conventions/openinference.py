@@ -94,11 +94,11 @@ def _path(key: str) -> tuple[int, int, str] | None:
 def _flatten(attributes: dict[str, Json], prefix: str) -> None:
     """Messages that stand as a list (Phoenix, MLflow) written as the flattened attributes they came from."""
     value = attributes[prefix]
-    held = inner_json(value) if isinstance(value, str) else value
-    if not isinstance(held, list) or not held or not all(isinstance(item, dict) for item in held):
+    content = inner_json(value) if isinstance(value, str) else value
+    if not isinstance(content, list) or not content or not all(isinstance(item, dict) for item in content):
         return
     del attributes[prefix]
-    stack: list[tuple[str, Json]] = [(f"{prefix}.{number}", item) for number, item in enumerate(held)]
+    stack: list[tuple[str, Json]] = [(f"{prefix}.{number}", item) for number, item in enumerate(content)]
     while stack:
         path, node = stack.pop()
         if isinstance(node, dict) and node:
@@ -163,8 +163,10 @@ def _documents(draft: SpanDraft) -> None:
             number, _, name = key.removeprefix(prefix).partition(".")
             if number.isascii() and number.isdigit() and len(number) < 7 and name.startswith("document."):
                 value = draft.attributes[key]
-                held = inner_json(value) if isinstance(value, str) and name == "document.metadata" else None
-                documents.setdefault(int(number), {})[name.removeprefix("document.")] = value if held is None else held
+                content = inner_json(value) if isinstance(value, str) and name == "document.metadata" else None
+                documents.setdefault(int(number), {})[name.removeprefix("document.")] = (
+                    value if content is None else content
+                )
         if documents and getattr(draft, column) is None:
             setattr(draft, column, json_text([document for _, document in sorted(documents.items())]))
             for key in [key for key in draft.attributes if key.startswith(prefix)]:
@@ -223,19 +225,19 @@ def _input(draft: SpanDraft, said: dict[int, Message]) -> None:
     text = value if isinstance(value, str) else json_text(value)
     if said and isinstance(value, str):
         # What equals our cleaned messages needs no cleaning: this spares most calls a search through their text.
-        held, others = _split_messages(inner_json_as_is(value))
-        if held is not None and _plainly_same(said, held):
+        items, others = _split_messages(inner_json_as_is(value))
+        if items is not None and _plainly_same(said, items):
             draft.input = json_text(others) if others else None
             return
     opened = inner_json(value) if isinstance(value, str) else value
-    held, others = _split_messages(opened) if said or draft.kind == "LLM" else (None, {})
-    tails = chat_message_tails(said, held) if said and held else None
+    items, others = _split_messages(opened) if said or draft.kind == "LLM" else (None, {})
+    tails = chat_message_tails(said, items) if said and items else None
     if tails is not None:
         draft.input = json_text(others) if others else None
         if any(tails):
             draft.attributes["input.value"] = {"messages": [*tails]}
         return
-    messages = read_messages(held)
+    messages = read_messages(items)
     if messages is None:
         draft.input = text
         return
@@ -251,16 +253,16 @@ def _input(draft: SpanDraft, said: dict[int, Message]) -> None:
         draft.attributes["input.value"] = {"messages": rest}
 
 
-def _split_messages(held: Json) -> tuple[list[Json] | None, dict[str, Json]]:
+def _split_messages(content: Json) -> tuple[list[Json] | None, dict[str, Json]]:
     """The `messages` that an input's JSON holds, and its other keys; None where it holds no list of them."""
-    if isinstance(held, list):
-        return held, {}
-    if not isinstance(held, dict):
+    if isinstance(content, list):
+        return content, {}
+    if not isinstance(content, dict):
         return None, {}
-    messages = held.get("messages")
+    messages = content.get("messages")
     if not isinstance(messages, list):
         return None, {}
-    return messages, {key: item for key, item in held.items() if key != "messages"}
+    return messages, {key: item for key, item in content.items() if key != "messages"}
 
 
 def _plainly_same(flat: dict[int, Message], written: list[Json]) -> bool:
@@ -268,14 +270,14 @@ def _plainly_same(flat: dict[int, Message], written: list[Json]) -> bool:
     if len(flat) != len(written):
         return False
     for number, value in enumerate(written):
-        mine = flat.get(number)
-        if mine is None or not isinstance(value, dict) or len(value) != 2 or value.get("role") != mine.role:
+        message = flat.get(number)
+        if message is None or not isinstance(value, dict) or len(value) != 2 or value.get("role") != message.role:
             return False
         content = value.get("content")
         if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
             part = content[0]
             content = part.get("text") if len(part) == 2 and part.get("type") == "text" else content
-        if content != mine.content or mine.role is None:
+        if content != message.content or message.role is None:
             return False
     return True
 
@@ -318,10 +320,10 @@ def _output(draft: SpanDraft, messages: dict[int, Message]) -> None:
     text = value if isinstance(value, str) else json_text(value)
     if len(messages) == 1 and 0 in messages and text == messages[0].content and not messages[0].tool_calls:
         return
-    held = inner_json(value) if isinstance(value, str) else value
-    if _response(draft, messages, held):
+    content = inner_json(value) if isinstance(value, str) else value
+    if _response(draft, messages, content):
         return
-    written = read_message(held) if isinstance(held, dict) and (messages or draft.kind == "LLM") else None
+    written = read_message(content) if isinstance(content, dict) and (messages or draft.kind == "LLM") else None
     if written is None:
         draft.output = text
         return
@@ -335,9 +337,9 @@ def _output(draft: SpanDraft, messages: dict[int, Message]) -> None:
         draft.attributes["output.value"] = written.rest
 
 
-def _response(draft: SpanDraft, messages: dict[int, Message], held: Json) -> bool:
+def _response(draft: SpanDraft, messages: dict[int, Message], content: Json) -> bool:
     """An answer of the Responses API: its items are the messages, its other fields stay beside."""
-    read = read_response(held)
+    read = read_response(content)
     if read is None:
         return False
     written, others = read

@@ -51,8 +51,8 @@ def _both(flat: list[Message], held: list[Message]) -> list[Message] | None:
     if len(flat) != len(held):
         return None
     messages = []
-    for mine, other in zip(flat, held, strict=True):
-        both = merged(mine, other if other.tool_calls else replace(other, tool_calls=mine.tool_calls))
+    for one, other in zip(flat, held, strict=True):
+        both = merged(one, other if other.tool_calls else replace(other, tool_calls=one.tool_calls))
         if both is None:
             return None
         messages.append(both)
@@ -117,11 +117,11 @@ def _side(draft: SpanDraft, side: str, column: str) -> None:
 
 def _bare_arguments(draft: SpanDraft) -> None:
     """LangChain's `{"input_str": "{...}", "tags": ..., "metadata": ...}`: the arguments alone; the rest stays."""
-    held = inner_json(draft.tool_arguments or "")
-    text = held.get("input_str") if isinstance(held, dict) else None
-    if isinstance(held, dict) and isinstance(text, str) and "metadata" in held:
+    content = inner_json(draft.tool_arguments or "")
+    text = content.get("input_str") if isinstance(content, dict) else None
+    if isinstance(content, dict) and isinstance(text, str) and "metadata" in content:
         draft.tool_arguments = text
-        draft.attributes["traceloop.entity.input"] = {key: item for key, item in held.items() if key != "input_str"}
+        draft.attributes["traceloop.entity.input"] = {key: item for key, item in content.items() if key != "input_str"}
 
 
 def _flattened(attributes: dict[str, Json], prefix: str) -> list[tuple[int, Fields]]:
@@ -154,8 +154,8 @@ def _message(fields: Fields, attributes: dict[str, Json], path: str, column: str
         text, reasoning, rest = read_content(opened)
         if rest is not None:
             attributes[f"{path}content"] = rest
-    made = tuple(_call(call) for _, call in sorted(calls.items()))
-    return Message(_text(role), text, made, None, _text(call_id), reasoning)
+    tool_calls = tuple(_call(call) for _, call in sorted(calls.items()))
+    return Message(_text(role), text, tool_calls, None, _text(call_id), reasoning)
 
 
 def _call(fields: Fields) -> ToolCall:

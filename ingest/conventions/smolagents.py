@@ -29,8 +29,8 @@ def apply(draft: SpanDraft, context: Context) -> None:
 
 def agent_name(draft: SpanDraft) -> str:
     """The name that a manager gave its agent, else its class (`CodeAgent.run` is `CodeAgent`)."""
-    held = inner_json(draft.input or "")
-    task = held.get("task") if isinstance(held, dict) else None
+    content = inner_json(draft.input or "")
+    task = content.get("task") if isinstance(content, dict) else None
     named = _NAMED.search(task) if isinstance(task, str) else None
     return named[1] if named is not None else draft.name.removesuffix(".run")
 

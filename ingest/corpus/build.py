@@ -55,16 +55,16 @@ def build(
         number = max((record.build for record in records), default=0) + 1
         known = _known(corpus, records)
         jobs = _jobs(listed, corpus, number, known, reading)
-        made = _all(workers, jobs, progress)
+        partitions = _all(workers, jobs, progress)
         joined, dropped, more = _one_of_each(corpus, workers, number, len(jobs), reading)
         corpus.remove_unnamed(SCHEMAS)
     return Built(
-        partitions=len(made),
+        partitions=len(partitions),
         known_files=sum(map(len, known.values())),
         joined=joined,
         copies=dropped,
         rows=dict(sum((Counter(record.rows) for record in corpus.records()), Counter())),
-        rejected=sum(record.rows.get("rejected", 0) for record in (*made, *more)),
+        rejected=sum(record.rows.get("rejected", 0) for record in (*partitions, *more)),
     )
 
 
@@ -115,12 +115,12 @@ def _units(sources: Iterable[str]) -> Iterator[Unit]:
 
 
 def _all(workers: Workers, jobs: Sequence[PartitionJob], progress: Progress | None) -> list[Record]:
-    made = []
+    results = []
     for record in workers.each(build_partition, jobs):
-        made.append(record)
+        results.append(record)
         if progress is not None:
-            progress(len(made), len(jobs))
-    return made
+            progress(len(results), len(jobs))
+    return results
 
 
 def _one_of_each(
@@ -131,9 +131,9 @@ def _one_of_each(
     repeats = repeated(corpus, records)
     later = copies(repeats)
     jobs = join_jobs(corpus, repeats, build=build, first=first, reading=reading)
-    made = list(workers.each(join, jobs))
+    results = list(workers.each(join, jobs))
     gone = defaultdict(set, {record: set(ids) for record, ids in later.items()})
-    written = {record.id: record for record in made}
+    written = {record.id: record for record in results}
     for job in jobs:
         for trace_id in job.trace_ids:
             for record_id in _left(repeats[trace_id], written[job.id]):
@@ -141,7 +141,7 @@ def _one_of_each(
     for record in records:
         if gone[record.id]:
             without_traces(corpus, record, sorted(gone[record.id]))
-    return sum(len(job.trace_ids) for job in jobs), sum(map(len, later.values())), made
+    return sum(len(job.trace_ids) for job in jobs), sum(map(len, later.values())), results
 
 
 def _left(places: Sequence[Occurrence], written: Record) -> set[str]:
@@ -154,6 +154,6 @@ def _left(places: Sequence[Occurrence], written: Record) -> set[str]:
     first = next(place for place in places if place.digest)
     others = [place for place in places if place is not first]
     if first.record in {place.record for place in others if place.digest}:
-        told = f"trace {first.trace_id}: {first.units[0][0].address} changed while it was read"
-        raise IngestError(told, remedy="build again when nothing writes to it")
+        reason = f"trace {first.trace_id}: {first.units[0][0].address} changed while it was read"
+        raise IngestError(reason, remedy="build again when nothing writes to it")
     return {place.record for place in others} - {first.record}

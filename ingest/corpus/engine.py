@@ -51,16 +51,16 @@ class Workers:
             except KilledWorker as error:
                 raise _died() from error
             except CancelledError as error:
-                told = f"the Dask scheduler {self.scheduler or 'of this machine'} ended; what was finished is kept"
-                raise IngestError(told, remedy="start it and run the same command again") from error
+                reason = f"the Dask scheduler {self.scheduler or 'of this machine'} ended; what was finished is kept"
+                raise IngestError(reason, remedy="start it and run the same command again") from error
 
     @contextmanager
     def _dask_executor(self) -> Iterator[Executor]:
         try:
             from distributed import Client, LocalCluster
         except ImportError as error:
-            told = f"--engine dask needs the package {error.name}"
-            raise IngestError(told, remedy="install tracejury[corpus]") from error
+            reason = f"--engine dask needs the package {error.name}"
+            raise IngestError(reason, remedy="install tracejury[corpus]") from error
         if self.scheduler is not None:
             with _client_of(self.scheduler) as client:
                 yield client.get_executor(pure=False)
@@ -81,15 +81,15 @@ def _client_of(scheduler: str) -> Iterator[Any]:
     try:
         client = Client(scheduler, timeout=ANSWER_SECONDS)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        told = f"no Dask scheduler answers at {scheduler}: {error}"
-        raise IngestError(told, remedy="start `dask scheduler`; its address looks like tcp://HOST:8786") from error
+        reason = f"no Dask scheduler answers at {scheduler}: {error}"
+        raise IngestError(reason, remedy="start `dask scheduler`; its address looks like tcp://HOST:8786") from error
     with client:
         try:
             client.wait_for_workers(1, timeout=ANSWER_SECONDS)
         except TimeoutError as error:
-            told = f"the Dask scheduler at {scheduler} has no worker"
+            reason = f"the Dask scheduler at {scheduler} has no worker"
             raise IngestError(
-                told, remedy=f"start one where Tracejury is installed: dask worker {scheduler}"
+                reason, remedy=f"start one where Tracejury is installed: dask worker {scheduler}"
             ) from error
         yield client
 

@@ -62,18 +62,18 @@ class JoinJob:
     @property
     def id(self) -> str:
         """The partition's name: the same traces of the same bytes give the same one."""
-        told = [(one.address, one.digest) for unit in self.units for one in unit]
-        return sha256(repr((sorted(self.trace_ids), told)).encode()).hexdigest()[:16]
+        identity = [(one.address, one.digest) for unit in self.units for one in unit]
+        return sha256(repr((sorted(self.trace_ids), identity)).encode()).hexdigest()[:16]
 
 
 def repeated(corpus: Corpus, records: Sequence[Record]) -> dict[str, list[Occurrence]]:
     """Give the traces that stand in several places, each with its places in order; at least one holds spans."""
-    wanted = _repeated_ids(corpus, records)
-    if not wanted:
+    trace_ids = _repeated_ids(corpus, records)
+    if not trace_ids:
         return {}
     by_id: dict[str, list[Occurrence]] = defaultdict(list)
     for record in records:
-        for occurrence in _occurrences(corpus, record, wanted):
+        for occurrence in _occurrences(corpus, record, trace_ids):
             by_id[occurrence.trace_id].append(occurrence)
     return {
         trace_id: places
@@ -107,12 +107,12 @@ def _hashes(ids: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     return pd.util.hash_array(np.array(ids, dtype=object)).astype(np.uint64)
 
 
-def _occurrences(corpus: Corpus, record: Record, wanted: set[str]) -> Iterator[Occurrence]:
-    is_wanted = pc.field("trace_id").isin(pa.array(sorted(wanted), pa.string()))
+def _occurrences(corpus: Corpus, record: Record, trace_ids: set[str]) -> Iterator[Occurrence]:
+    is_wanted = pc.field("trace_id").isin(pa.array(sorted(trace_ids), pa.string()))
     table = pa.concat_tables(
-        corpus.tables("traces", [record], columns=["trace_id", "digest", "units"], wanted=is_wanted)
+        corpus.tables("traces", [record], columns=["trace_id", "digest", "units"], condition=is_wanted)
     )
-    waiting = [trace_id for trace_id in record.waiting if trace_id in wanted]
+    waiting = [trace_id for trace_id in record.waiting if trace_id in trace_ids]
     if not table.num_rows and not waiting:
         return
     units = units_by_number(corpus, record)

@@ -104,9 +104,9 @@ class Corpus:
         *,
         columns: Sequence[str],
         schema: pa.Schema | None = None,
-        wanted: pc.Expression | None = None,
+        condition: pc.Expression | None = None,
     ) -> Iterator[pa.Table]:
-        """Read columns of a table (see `dataset`) and the rows that are `wanted`, a file at a time; at least one table.
+        """Read columns of a table (see `dataset`) and the rows that meet `condition`, file by file; at least one table.
 
         Raises `IngestError` naming the file that is damaged, gone or may not be read.
         """
@@ -117,7 +117,7 @@ class Corpus:
             return
         for fragment in data.get_fragments():
             with readable(fragment.path):
-                rows = fragment.to_table(schema=data.schema, columns=list(columns), filter=wanted)
+                rows = fragment.to_table(schema=data.schema, columns=list(columns), filter=condition)
                 rows.validate(full=True)
             yield rows
 
@@ -142,8 +142,8 @@ class Corpus:
             raise IngestError(f"there is no corpus at {self.url}", remedy="tracejury corpus build SOURCE --out URL")
         document = _document(path, body)
         if document.get("name") != _NAME or document.get("version") != VERSION:
-            told = f"{self.url} holds a corpus of version {document.get('version')!r}; this program reads {VERSION}"
-            raise IngestError(told, remedy="build it again at another address")
+            reason = f"{self.url} holds a corpus of version {document.get('version')!r}; this program reads {VERSION}"
+            raise IngestError(reason, remedy="build it again at another address")
         settings = document.get("settings")
         if not isinstance(settings, dict):
             raise IngestError(f"{path} is damaged: it holds no settings", remedy=REBUILD)
@@ -156,8 +156,8 @@ class Corpus:
                 self._write_json("corpus.json", {"name": _NAME, "version": VERSION, "settings": dict(settings)})
         known = self.settings()
         if known != dict(settings):
-            told = f"{self.url} was built with {known!r}, not with {dict(settings)!r}"
-            raise IngestError(told, remedy="give the same options, or build at another address")
+            reason = f"{self.url} was built with {known!r}, not with {dict(settings)!r}"
+            raise IngestError(reason, remedy="give the same options, or build at another address")
 
     def require_whole(self) -> None:
         """Raise `IngestError` where there is no corpus, or where a build is under way or was cut off."""
@@ -220,11 +220,11 @@ def _document(path: str, body: bytes) -> dict[str, Any]:
 def _record(path: str, body: bytes) -> Record:
     document = _document(path, body)
     if document.pop("digest", None) != _digest(document):
-        raise IngestError(f"{path} is damaged: it is no record of a partition as it was written", remedy=REBUILD)
+        raise IngestError(f"{path} is damaged: it is not a record of a partition as it was written", remedy=REBUILD)
     try:
         return Record(**document)
     except TypeError as error:
-        raise IngestError(f"{path} is no record of a partition: {error}", remedy=REBUILD) from error
+        raise IngestError(f"{path} is not a record of a partition: {error}", remedy=REBUILD) from error
 
 
 def _digest(document: Mapping[str, Any]) -> str:
@@ -261,8 +261,8 @@ def reached(url: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = f"{url} cannot be reached: {str(error) or type(error).__name__}"
-        raise IngestError(told, remedy=_REACH) from error
+        reason = f"{url} cannot be reached: {str(error) or type(error).__name__}"
+        raise IngestError(reason, remedy=_REACH) from error
 
 
 @contextmanager
@@ -281,8 +281,8 @@ def readable(place: str) -> Iterator[None]:
     except Exception as error:
         if "://" not in place:
             raise
-        told = f"{place} cannot be reached: {str(error) or type(error).__name__}"
-        raise IngestError(told, remedy=_REACH) from error
+        reason = f"{place} cannot be reached: {str(error) or type(error).__name__}"
+        raise IngestError(reason, remedy=_REACH) from error
 
 
 def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> None:

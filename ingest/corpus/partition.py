@@ -48,8 +48,8 @@ class PartitionJob:
     @property
     def id(self) -> str:
         """The partition's name: the same files give the same one."""
-        told = [(one.address, one.size, one.mark) for unit in self.units for one in unit]
-        return sha256(repr((VERSION, told)).encode()).hexdigest()[:16]
+        identity = [(one.address, one.size, one.mark) for unit in self.units for one in unit]
+        return sha256(repr((VERSION, identity)).encode()).hexdigest()[:16]
 
 
 def build_partition(job: PartitionJob) -> Record:
@@ -132,9 +132,9 @@ class PartitionWriter:
             self._bytes += rows.nbytes
 
     def _flush(self) -> None:
-        for (table, date), held in self._held.items():
+        for (table, date), rows in self._held.items():
             file = f"{table}/date={date}/source={self._id}/part-0-{self._flushes}.parquet"
-            self._corpus.write_table(file, pa.Table.from_batches(held, schema=SCHEMAS[table]))
+            self._corpus.write_table(file, pa.Table.from_batches(rows, schema=SCHEMAS[table]))
             self._files[table].append(file)
         self._held, self._bytes, self._flushes = {}, 0, self._flushes + 1
 

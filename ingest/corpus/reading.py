@@ -25,7 +25,7 @@ def read_trace(corpus: Corpus, trace_id: str, *, source: str | None = None) -> T
     """
     is_wanted = pc.field("trace_id") == trace_id
     records = [record for record in corpus.records() if source in (None, record.id)]
-    places = corpus.tables("traces", records, columns=["date", "source"], wanted=is_wanted)
+    places = corpus.tables("traces", records, columns=["date", "source"], condition=is_wanted)
     dates = pa.concat_tables(places).to_pylist()
     for record in records:
         for part in parts_of(record):
@@ -48,9 +48,9 @@ def traces_of(corpus: Corpus, part: Record) -> Iterator[Trace]:
     return _traces(corpus, part, None)
 
 
-def _traces(corpus: Corpus, part: Record, wanted: pc.Expression | None) -> Iterator[Trace]:
-    spans, messages = (_by_trace(_rows(corpus, part, table, wanted)) for table in ("spans", "messages"))
-    for row in _rows(corpus, part, "traces", wanted):
+def _traces(corpus: Corpus, part: Record, condition: pc.Expression | None) -> Iterator[Trace]:
+    spans, messages = (_by_trace(_rows(corpus, part, table, condition)) for table in ("spans", "messages"))
+    for row in _rows(corpus, part, "traces", condition):
         with readable(corpus.path(part.files["traces"][0])):
             trace = trace_of(row, spans.pop(row["trace_id"], []), messages.pop(row["trace_id"], []))
         yield trace
@@ -63,8 +63,8 @@ def _by_trace(rows: list[Row]) -> dict[str, list[Row]]:
     return groups
 
 
-def _rows(corpus: Corpus, part: Record, table: str, wanted: pc.Expression | None) -> list[Row]:
-    table_rows = corpus.tables(table, [part], columns=SCHEMAS[table].names, wanted=wanted)
+def _rows(corpus: Corpus, part: Record, table: str, condition: pc.Expression | None) -> list[Row]:
+    table_rows = corpus.tables(table, [part], columns=SCHEMAS[table].names, condition=condition)
     rows: list[Row] = _with_plain_times(pa.concat_tables(table_rows)).to_pylist()
     return rows
 

@@ -98,7 +98,7 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
 
 def _take(value: Json, place: str, source: Source, records: _Records, last: list[str]) -> None:
     if not isinstance(value, dict):
-        raise IngestError(f"{brief(value)} is no record of a session", place=place, remedy="export it again")
+        raise IngestError(f"{brief(value)} is not a record of a session", place=place, remedy="export it again")
     value = _as_transcript(value)
     _name_wrong_types(Fields(value, place, records.warnings))
     uuid, named = as_text(value.get("uuid")), as_text(value.get("sessionId"))
@@ -214,8 +214,8 @@ def _call_of_prompt(main: Session, side: Sequence[Record]) -> str | None:
 
 
 def _argument(arguments: str | None, name: str) -> str | None:
-    held = inner_json(arguments or "")
-    value = held.get(name) if isinstance(held, dict) else None
+    content = inner_json(arguments or "")
+    value = content.get(name) if isinstance(content, dict) else None
     return value if isinstance(value, str) else None
 
 

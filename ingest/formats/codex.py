@@ -72,7 +72,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
     def take(value: Json, place: str) -> None:
         if not isinstance(value, dict):
-            raise IngestError(f"{brief(value)} is no record of a session", place=place, remedy="export it again")
+            raise IngestError(f"{brief(value)} is not a record of a session", place=place, remedy="export it again")
         records.append((value, Fields(value, place, warnings).time("timestamp")))
 
     bad = yield from take_documents((source,), take, warnings)
@@ -173,15 +173,15 @@ def _say(rollout: _Rollout, item: Record, time: int | None) -> None:
 
 def _result(rollout: _Rollout, item: Record, time: int | None) -> None:
     output = item.get("output")
-    held = inner_json(output) if isinstance(output, str) else output
+    content = inner_json(output) if isinstance(output, str) else output
     attributes: Record = {}
     text = content_text(output)
-    if isinstance(held, dict) and isinstance(held.get("output", held.get("content")), str):
-        text = as_text(held.get("output", held.get("content")))
-        attributes = {f"result.{key}": kept(one) for key, one in held.items() if key not in ("output", "content")}
-    metadata = held.get("metadata") if isinstance(held, dict) else None
+    if isinstance(content, dict) and isinstance(content.get("output", content.get("content")), str):
+        text = as_text(content.get("output", content.get("content")))
+        attributes = {f"result.{key}": kept(one) for key, one in content.items() if key not in ("output", "content")}
+    metadata = content.get("metadata") if isinstance(content, dict) else None
     code = integer(metadata.get("exit_code")) if isinstance(metadata, dict) else None
-    failed = (isinstance(held, dict) and held.get("success") is False) or bool(code)
+    failed = (isinstance(content, dict) and content.get("success") is False) or bool(code)
     status = f"exit code {code}" if code else text
     call = as_text(item.get("call_id") or item.get("id"))
     rollout.session.result(call, text, time=time, failed=failed, status_message=status, attributes=attributes)
@@ -226,8 +226,8 @@ def _event(rollout: _Rollout, payload: Record, time: int | None) -> None:
         _count(rollout, info.get("last_token_usage") if isinstance(info, dict) else None)
     text = payload.get(_REPEATED[kind]) if kind in _REPEATED else None
     waiting = [turn.message for item in rollout.items if (turn := read_message(item)) is not None]
-    held = {text for one in waiting for text in _texts(one)} | rollout.said
-    if isinstance(text, str) and any(text in one for one in held):
+    texts = {text for one in waiting for text in _texts(one)} | rollout.said
+    if isinstance(text, str) and any(text in one for one in texts):
         return
     rollout.session.event(kind, payload, time)
 

@@ -127,12 +127,12 @@ def _call(thread: _Thread, event: str, kind: str, item: Record) -> None:
 
 
 def _tool_call(kind: str, item: Record, own: str) -> ToolCall:
-    given: Record = {name: item[name] for name in _ARGUMENTS[kind] if item.get(name) is not None}
+    arguments: Record = {name: item[name] for name in _ARGUMENTS[kind] if item.get(name) is not None}
     is_named = kind in ("mcp_tool_call", "collab_tool_call")
     name = as_text(item.get("tool")) if is_named else kind
     if kind == "mcp_tool_call":
         name = ".".join(filter(None, (as_text(item.get("server")), name)))
-    return ToolCall(name, arguments_text(given.get("arguments") if kind == "mcp_tool_call" else given), own)
+    return ToolCall(name, arguments_text(arguments.get("arguments") if kind == "mcp_tool_call" else arguments), own)
 
 
 def _result(kind: str, item: Record) -> tuple[str | None, bool]:

@@ -101,12 +101,12 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     lines = replace(source, data=as_lines(source.data))
     yield from take_documents((lines,), lambda value, place: places.append((place, value)), warnings)
     documents = [value for _, value in places]
-    found = _continued(list(_conversations(documents)), source.file)
-    yield from (rejected(source.file, error) for error in map(_failure, places) if error is not None and found)
-    if not found:
+    conversations = _continued(list(_conversations(documents)), source.file)
+    yield from (rejected(source.file, error) for error in map(_failure, places) if error is not None and conversations)
+    if not conversations:
         raise IngestError("holds no conversation of a user and a model", remedy="export it again")
-    names = [_trace_id(one, source.file) for one in found]
-    for number, (one, name) in enumerate(zip(found, names, strict=True)):
+    names = [_trace_id(one, source.file) for one in conversations]
+    for number, (one, name) in enumerate(zip(conversations, names, strict=True)):
         own = name if names.count(name) == 1 else f"{name}-{number + 1}"
         yield _trace(one, own, source, warnings)
 

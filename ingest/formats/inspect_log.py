@@ -64,7 +64,7 @@ def _samples(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]
         return
     value = parse_json(data)
     if not isinstance(value, dict):
-        raise IngestError("looks like inspect but is no object", remedy="use the JSON log that Inspect writes")
+        raise IngestError("looks like inspect but is not an object", remedy="use the JSON log that Inspect writes")
     samples = value.get("samples")
     yield "header", {key: item for key, item in value.items() if key != "samples"}
     for number, item in enumerate(samples if isinstance(samples, list) else []):
@@ -73,7 +73,7 @@ def _samples(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]
             place,
             item
             if isinstance(item, dict)
-            else IngestError(f"{place} is no object", place=place, remedy="copy the log again"),
+            else IngestError(f"{place} is not an object", place=place, remedy="copy the log again"),
         )
 
 
@@ -102,7 +102,7 @@ def _object(data: bytes, archive: zipfile.ZipFile, name: str) -> dict[str, Json]
         place = f"{name}, {error.place}" if error.place else name
         raise IngestError(error.reason, place=place, remedy=error.remedy) from error
     if not isinstance(value, dict):
-        raise IngestError("is no object", place=name, remedy="copy the file again")
+        raise IngestError("is not an object", place=name, remedy="copy the file again")
     return value
 
 
@@ -116,7 +116,7 @@ def _trace(sample: dict[str, Json], header: dict[str, Json], place: str, source:
     fields, evaluation = Fields(sample, warnings=warnings), Fields(header).inner("eval")
     run = evaluation.text("runid", "evalid") or "inspect"
     trace_id = fields.text("uuid") or f"{run}/{as_text(fields.peek('id'))}/{as_text(fields.peek('epoch'))}"
-    logs = [_log(key, held, trace_id) for key in _GOLD_KEYS if (held := fields.take(key))]
+    logs = [_log(key, content, trace_id) for key in _GOLD_KEYS if (content := fields.take(key))]
     logs += [_log(key, header[key], trace_id) for key in _GOLD_HEADERS if header.get(key)]
     task = evaluation.text("task") or "sample"
     root = Shaped(SpanDraft(span_id=f"{trace_id}/sample", name=task, kind="CHAIN"))
@@ -188,17 +188,17 @@ def _shape_root(root: Shaped, sample: Fields, shaped: list[Shaped]) -> None:
     draft = root.draft
     times = [time for item in shaped[1:] for time in (item.draft.start_time, item.draft.end_time) if time is not None]
     draft.start_time, draft.end_time = (min(times), max(times)) if times else (None, None)
-    asked = sample.take("input")
-    turns = _messages(asked)
+    question = sample.take("input")
+    turns = _messages(question)
     if turns is None:
-        draft.input = as_text(asked)
+        draft.input = as_text(question)
     else:
         root.inputs = [item.message for item in turns]
     if output := sample.nested("output"):
         draft.output = as_text(output.get("completion")) or _completion(output)
         draft.attributes["output"] = kept({key: item for key, item in output.items() if key not in ("completion",)})
-    held = {message for item in shaped for message in (*item.inputs, *item.outputs)}
-    missing = [one for one in sample.listed("messages") if not _is_said(one, held)]
+    messages = {message for item in shaped for message in (*item.inputs, *item.outputs)}
+    missing = [one for one in sample.listed("messages") if not _is_said(one, messages)]
     if missing:
         draft.attributes["messages"] = kept(missing)
     error = sample.take("error")
@@ -212,9 +212,9 @@ def _fail(draft: SpanDraft, error: Json) -> None:
         draft.status_message = as_text(error.get("message")) if isinstance(error, dict) else as_text(error)
 
 
-def _is_said(value: Json, held: set[Message]) -> bool:
+def _is_said(value: Json, messages: set[Message]) -> bool:
     turn = _message(value)
-    return turn is not None and turn.message in held
+    return turn is not None and turn.message in messages
 
 
 def _events(sample: Fields, root: str, logs: list[SpanLog], trace_id: str) -> list[Shaped]:

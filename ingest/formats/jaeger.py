@@ -40,8 +40,8 @@ def take(value: Json, intake: Intake, place: str) -> None:
         value = value["data"]
     items = value if isinstance(value, list) else [value]
     if not take_listed(items, lambda item: _take_item(item, intake, place), intake):
-        told = f"{brief(items[0] if items else value)} is no trace of Jaeger"
-        raise IngestError(told, place=place, remedy="download the trace as JSON again")
+        reason = f"{brief(items[0] if items else value)} is not a Jaeger trace"
+        raise IngestError(reason, place=place, remedy="download the trace as JSON again")
 
 
 def _take_item(item: Json, intake: Intake, place: str) -> bool:
@@ -107,16 +107,16 @@ def _references(fields: Fields) -> tuple[str | None, list[dict[str, Json]]]:
 
 def _tags(value: Json) -> dict[str, Json]:
     """Key, type and value of each tag; a key that stands twice keeps both values."""
-    held: dict[str, Json] = {} if value is None or isinstance(value, list) else {"jaeger.tags": kept(value)}
+    attributes: dict[str, Json] = {} if value is None or isinstance(value, list) else {"jaeger.tags": kept(value)}
     for item in value if isinstance(value, list) else []:
         key = item.get("key") if isinstance(item, dict) else None
         if not isinstance(item, dict) or not isinstance(key, str) or not {"value", "vStr"} & item.keys():
-            held[f"jaeger.tag.{len(held)}"] = kept(item)
+            attributes[f"jaeger.tag.{len(attributes)}"] = kept(item)
             continue
-        while key in held:
+        while key in attributes:
             key += "'"
-        held[key] = kept(_value(item))
-    return held
+        attributes[key] = kept(_value(item))
+    return attributes
 
 
 def _value(tag: dict[str, Json]) -> Json:

@@ -129,8 +129,8 @@ def _take_listed(item: Json, place: str, own: str, runs: dict[str, _Run]) -> Non
         _unreadable(f"{place} is {brief(item)}, not an object", own, runs)
 
 
-def _unreadable(told: str, own: str, runs: dict[str, _Run]) -> None:
-    runs.setdefault(own or "unnamed", _Run()).warnings.append(f"unreadable_span: {told}")
+def _unreadable(warning: str, own: str, runs: dict[str, _Run]) -> None:
+    runs.setdefault(own or "unnamed", _Run()).warnings.append(f"unreadable_span: {warning}")
 
 
 def _take_part(values: dict[str, Json], own: str, runs: dict[str, _Run]) -> None:
@@ -241,11 +241,11 @@ def _usage(draft: SpanDraft, fields: Fields) -> None:
 
 def _metadata(draft: SpanDraft, fields: Fields) -> None:
     """The metadata; what OpenTelemetry told of the span in it becomes attributes again."""
-    held = _unwrapped(fields.peek("metadata"))
-    if not isinstance(held, dict):
+    content = _unwrapped(fields.peek("metadata"))
+    if not isinstance(content, dict):
         return  # which stays an attribute as it is: Langfuse takes any JSON there
     fields.drop("metadata")
-    metadata = dict(held)
+    metadata = dict(content)
     spans = opened(metadata.pop("attributes", None))
     if isinstance(spans, dict):
         draft.attributes.update(kept_dict(spans))
@@ -267,8 +267,8 @@ def _unwrapped(value: Json) -> Json:
         inner = inner_json(f"[{value}]") if value[:1] == '"' and value[-1:] == '"' and len(value) > 1 else None
         if isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], str):
             value = inner[0]
-        elif value[:1] in ("{", "[") and (held := inner_json(value)) is not None:
-            value = held
+        elif value[:1] in ("{", "[") and (content := inner_json(value)) is not None:
+            value = content
         else:
             return value
     return value
@@ -279,9 +279,9 @@ def _words(value: Json, role: str) -> str | None:
     value = opened(value)  # BeeAI writes a message as a Python literal
     if value is None or isinstance(value, str):
         return value
-    held = value.get("messages") if isinstance(value, dict) and "messages" in value else value
-    one = read_message(held)
-    turns = [one] if one is not None else read_messages(held) or []
+    content = value.get("messages") if isinstance(value, dict) and "messages" in value else value
+    one = read_message(content)
+    turns = [one] if one is not None else read_messages(content) or []
     texts = [item.message.content for item in turns if item.message.role == role and item.message.content]
     return (texts[0] if role == "user" else texts[-1]) if texts else None
 

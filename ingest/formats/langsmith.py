@@ -137,9 +137,9 @@ def _extra(draft: SpanDraft, fields: Fields) -> None:
     extra = fields.inner("extra")
     metadata = extra.nested("metadata")
     if draft.kind == "LLM":
-        for held in (metadata, extra.nested("invocationparams")):
-            draft.model = draft.model or Fields(held).text(*_MODEL_NAMES)
-            draft.attributes.update({f"langsmith.metadata.{key}": kept(item) for key, item in held.items()})
+        for source in (metadata, extra.nested("invocationparams")):
+            draft.model = draft.model or Fields(source).text(*_MODEL_NAMES)
+            draft.attributes.update({f"langsmith.metadata.{key}": kept(item) for key, item in source.items()})
     else:
         draft.attributes.update({f"langsmith.metadata.{key}": kept(item) for key, item in metadata.items()})
     draft.attributes.update(extra.rest("extra."))
@@ -160,8 +160,8 @@ def _usage_in(outputs: Json) -> Fields:
         node = stack.pop()
         if isinstance(node, dict):
             for name in ("usage_metadata", "token_usage", "usage"):
-                if isinstance(held := node.get(name), dict):
-                    return Fields(held)
+                if isinstance(usage := node.get(name), dict):
+                    return Fields(usage)
             stack.extend(node[name] for name in ("llm_output", "kwargs", "message", "generations") if name in node)
         elif isinstance(node, list) and len(node) == 1:
             stack.append(node[0])

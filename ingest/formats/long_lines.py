@@ -149,10 +149,10 @@ def _some_at_once(index: _Index, writings: Mapping[str, Sequence[str]]) -> Itera
         yield some
 
 
-def _taken(file: LongFile, take: Take, index: _Index, wanted: Set[str]) -> Intake:
+def _taken(file: LongFile, take: Take, index: _Index, ids: Set[str]) -> Intake:
     """The spans and log records of these traces, read from the lines that hold some of them."""
-    some = _Some(wanted=wanted)
-    at = sorted({at for one in wanted for at in index.places[one]})
+    some = _Some(wanted=ids)
+    at = sorted({at for one in ids for at in index.places[one]})
     places = [(index.lines[n], index.lines[n + 1]) for n in at]
     for n, data in zip(at, file.pieces(places), strict=True):
         some.number = index.lines[n + 2]

@@ -98,7 +98,7 @@ class _Speaker:
 
 def _trace(value: Json, source: Source) -> Trace:
     if not looks_like_report(value):
-        raise IngestError("no report of MASEval: it lacks task_id and status", remedy="leave it out")
+        raise IngestError("not a MASEval report: it lacks task_id and status", remedy="leave it out")
     report = mapping(value)
     trace_id = report_id(report)
     outcome = report_outcome(report)

@@ -150,7 +150,7 @@ def _span(value: dict[str, Json], number: int) -> SpanDraft:
 
 def _attributes(value: Json) -> dict[str, Json]:
     """MLflow's attributes, each read from its JSON text; one that is no JSON stays the text it is."""
-    held: dict[str, Json] = {}
+    attributes: dict[str, Json] = {}
     for key, item in key_values(value).items():
         opened: Json = item
         if isinstance(item, str):
@@ -158,8 +158,8 @@ def _attributes(value: Json) -> dict[str, Json]:
                 opened = clean(cast("Json", orjson.loads(item)))[0]
             except orjson.JSONDecodeError:
                 opened = item
-        held[key] = kept(opened)
-    return held
+        attributes[key] = kept(opened)
+    return attributes
 
 
 def _event(value: Json) -> dict[str, Json]:

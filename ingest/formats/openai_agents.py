@@ -70,8 +70,12 @@ def _take(value: Json, intake: _Intake, place: str) -> None:
         if isinstance(item, dict) and isinstance(item.get("span_data"), dict):
             _take_span(item, cast("dict[str, Json]", item["span_data"]), intake)
         elif isinstance(item, dict) and item.get("object") == "trace":
-            told = {key: kept(held) for key, held in item.items() if key not in ("object", "id") and held is not None}
-            intake.traces.setdefault(as_text(item.get("id")) or "unnamed", {}).update(told)
+            fields = {
+                key: kept(content)
+                for key, content in item.items()
+                if key not in ("object", "id") and content is not None
+            }
+            intake.traces.setdefault(as_text(item.get("id")) or "unnamed", {}).update(fields)
         else:
             raise IngestError(
                 f"neither a trace nor a span of the Agents SDK: {json_text(item)[:80]}",

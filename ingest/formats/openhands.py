@@ -95,9 +95,9 @@ def _taken(document: Document, loose: list[Json], source: Source) -> Iterator[Tr
 
 def _events_of(row: Record) -> list[Json] | None:
     for name in _LISTS:
-        held = opened(row.get(name))
-        if isinstance(held, list) and "action" not in row and "observation" not in row:
-            return [one for item in held for one in (item if isinstance(item, list) else [item])]
+        content = opened(row.get(name))
+        if isinstance(content, list) and "action" not in row and "observation" not in row:
+            return [one for item in content for one in (item if isinstance(item, list) else [item])]
     return None
 
 

@@ -65,11 +65,11 @@ def take_documents(
 
 def take_listed(items: Sequence[Json], take: Callable[[Json], bool], intake: Intake) -> bool:
     """Give each item of a list to `take`, which says whether it is one; of several, those that are none are named."""
-    taken = [take(item) for item in items]
-    for item, is_taken in zip(items, taken, strict=True):
-        if any(taken) and not is_taken:
+    intakes = [take(item) for item in items]
+    for item, is_taken in zip(items, intakes, strict=True):
+        if any(intakes) and not is_taken:
             intake.warnings.append(f"unreadable_span: {brief(item)} stands among the spans and is none")
-    return any(taken)
+    return any(intakes)
 
 
 def read_collected(
@@ -99,9 +99,9 @@ def traces(intake: Intake, *, format: str, source: Source) -> Iterator[Trace | R
 
 def no_span(warnings: Sequence[str], *, holds_logs: bool) -> IngestError:
     """The refusal of a file without spans."""
-    told = f" ({warnings[0]})" if warnings else ""
+    detail = f" ({warnings[0]})" if warnings else ""
     return IngestError(
-        f"holds log records but no span{told}" if holds_logs else f"holds no span{told}",
+        f"holds log records but no span{detail}" if holds_logs else f"holds no span{detail}",
         remedy="ingest it together with the file that holds the spans" if holds_logs else "export it again",
     )
 
@@ -140,12 +140,12 @@ def split(
 
 def _loose(logs: Mapping[str, Sequence[SpanLog]], source: Source) -> LooseLogs:
     """Log records whose spans stand elsewhere, each trace's as a request of OTLP."""
-    told = "its spans are" if len(logs) == 1 else "their spans are"
+    subject = "its spans are" if len(logs) == 1 else "their spans are"
     count = sum(map(len, logs.values()))
     return LooseLogs(
         file=source.file,
         place=source.place,
-        reason=f"holds log records but no span: {count} of trace {', '.join(list(logs)[:3])}; {told} not in it",
+        reason=f"holds log records but no span: {count} of trace {', '.join(list(logs)[:3])}; {subject} not in it",
         remedy="ingest the file that holds the spans too, in any order",
         requests=tuple((trace_id, as_request(own)) for trace_id, own in logs.items()),
     )
@@ -212,10 +212,10 @@ def one_trace(
     final_answer: str | None = None,
 ) -> Trace:
     """The trace of these drafts: translated in the order of time, so that messages are numbered as they were said."""
-    told = list(warnings)
+    texts = list(warnings)
     for draft in drafts:
         _take_place_of_pending(draft)
-    drafts = completed(once_each(drafts, told), told)
+    drafts = completed(once_each(drafts, texts), texts)
     table = MessageTable()
     in_time = sorted(drafts, key=lambda draft: (draft.start_time is None, draft.start_time or 0))
     translate(in_time, table, logs=logs)
@@ -230,7 +230,7 @@ def one_trace(
         source=source,
         messages=table,
         logs=records,
-        warnings=told,
+        warnings=texts,
         attributes=attributes,
         goal=goal,
         final_answer=final_answer,

@@ -52,7 +52,7 @@ def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans and log records of a document. Raises `IngestError` where it holds none."""
     for item in value if isinstance(value, list) else [value]:
         if not isinstance(item, dict):
-            raise IngestError(f"{brief(item)} is no span", place=place, remedy="export the spans as JSON objects")
+            raise IngestError(f"{brief(item)} is not a span", place=place, remedy="export the spans as JSON objects")
         if _METRICS & item.keys():
             continue
         fields = Fields(item)
@@ -113,7 +113,7 @@ def _event(item: Json) -> dict[str, Json]:
     fields = Fields(item)
     event: dict[str, Json] = {"name": fields.take("name"), "time": fields.time("time", "timestamp")}
     event["attributes"] = cast("Json", key_values(fields.take("attributes")))
-    return {**event, **{key: held for key, held in fields.rest().items() if held != 0}}
+    return {**event, **{key: content for key, content in fields.rest().items() if content != 0}}
 
 
 def _link(item: Json) -> dict[str, Json]:
@@ -121,7 +121,7 @@ def _link(item: Json) -> dict[str, Json]:
     context = fields.inner("context")
     link: dict[str, Json] = {"trace_id": context.take("traceid"), "span_id": context.take("spanid")}
     link["attributes"] = cast("Json", key_values(fields.take("attributes")))
-    return {**link, **{key: held for key, held in fields.rest().items() if held != 0}}
+    return {**link, **{key: content for key, content in fields.rest().items() if content != 0}}
 
 
 def _shared(fields: Fields) -> dict[str, Json]:

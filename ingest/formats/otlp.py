@@ -189,7 +189,7 @@ def _take_flat(item: dict[str, Json], intake: Intake) -> None:
         shared.update(_resource(resource))
     if isinstance(scope, dict) and (own := _scope(scope)):
         shared["otel.scope"] = cast("Json", own)
-    bare = {key: held for key, held in item.items() if key not in ("resource", "scope", "instrumentationScope")}
+    bare = {key: content for key, content in item.items() if key not in ("resource", "scope", "instrumentationScope")}
     if _get(item, "startTimeUnixNano") is None and _get(item, "endTimeUnixNano") is None:
         _take_log(bare, shared, intake)
     else:
@@ -214,8 +214,8 @@ def _take_resource(group: dict[str, Json], intake: Intake, scopes: tuple[str, ..
         for scope_group in _objects(_get(group, name), intake, name):
             own = dict(shared)
             scope = _get(scope_group, "scope") or _get(scope_group, "instrumentationLibrary")
-            if isinstance(scope, dict) and (said := _scope(scope)):
-                own["otel.scope"] = cast("Json", said)
+            if isinstance(scope, dict) and (scope_fields := _scope(scope)):
+                own["otel.scope"] = cast("Json", scope_fields)
             rest = _others(scope_group, {"scope", "instrumentationLibrary", items, "spans"}, "otel.scope.")
             _note_spans(rest, intake.warnings)
             own.update(rest)
@@ -235,8 +235,8 @@ def _note_spans(rest: dict[str, Json], warnings: list[str]) -> None:
 
 def _scope(scope: dict[str, Json]) -> dict[str, Json]:
     fields: dict[str, Json] = {key: item for key, item in scope.items() if key != "attributes" and item not in _NOT_SET}
-    held = _attributes(_get(scope, "attributes"))
-    return {**fields, "attributes": cast("Json", held)} if held else fields
+    attributes = _attributes(_get(scope, "attributes"))
+    return {**fields, "attributes": cast("Json", attributes)} if attributes else fields
 
 
 def _take_span(value: dict[str, Json], shared: dict[str, Json], intake: Intake) -> None:
@@ -360,21 +360,21 @@ def key_values(value: Json) -> dict[str, Json]:
 def _key_values(value: Json, read: Callable[[Json], Json]) -> dict[str, Json]:
     if isinstance(value, dict):
         return {key: kept(item) for key, item in value.items()}
-    held: dict[str, Json] = {}
+    values: dict[str, Json] = {}
     for number, item in enumerate(value if isinstance(value, list) else []):
         if not isinstance(item, dict) or not isinstance(item.get("key"), str):
-            held[f"otel.attribute.{number}"] = kept(item)
+            values[f"otel.attribute.{number}"] = kept(item)
             continue
         key = cast("str", item["key"])
         is_whole = "value" in item or len(item) == 1
-        held[_free(key, held)] = read(item.get("value")) if is_whole else kept({**item})
+        values[_free(key, values)] = read(item.get("value")) if is_whole else kept({**item})
     if value is not None and not isinstance(value, list):
-        held["attributes"] = kept(value)
-    return held
+        values["attributes"] = kept(value)
+    return values
 
 
-def _free(key: str, held: dict[str, Json]) -> str:
-    while key in held:
+def _free(key: str, values: dict[str, Json]) -> str:
+    while key in values:
         key += "'"
     return key
 

@@ -63,11 +63,11 @@ def _with_hex_ids(request: ExportTraceServiceRequest) -> dict[str, Json]:
     value = MessageToDict(request)
     for group, held_group in zip(request.resource_spans, value["resourceSpans"], strict=True):
         for scope, held_scope in zip(group.scope_spans, held_group.get("scopeSpans", []), strict=True):
-            for span, held in zip(scope.spans, held_scope.get("spans", []), strict=True):
-                held.update(
+            for span, record in zip(scope.spans, held_scope.get("spans", []), strict=True):
+                record.update(
                     traceId=span.trace_id.hex(), spanId=span.span_id.hex(), parentSpanId=span.parent_span_id.hex()
                 )
-                for link, held_link in zip(span.links, held.get("links", []), strict=True):
+                for link, held_link in zip(span.links, record.get("links", []), strict=True):
                     held_link.update(traceId=link.trace_id.hex(), spanId=link.span_id.hex())
     return cast("dict[str, Json]", value)
 
@@ -76,6 +76,6 @@ def _logs_with_hex_ids(request: ExportLogsServiceRequest) -> dict[str, Json]:
     value = MessageToDict(request)
     for group, held_group in zip(request.resource_logs, value["resourceLogs"], strict=True):
         for scope, held_scope in zip(group.scope_logs, held_group.get("scopeLogs", []), strict=True):
-            for record, held in zip(scope.log_records, held_scope.get("logRecords", []), strict=True):
-                held.update(traceId=record.trace_id.hex(), spanId=record.span_id.hex())
+            for record, document in zip(scope.log_records, held_scope.get("logRecords", []), strict=True):
+                document.update(traceId=record.trace_id.hex(), spanId=record.span_id.hex())
     return cast("dict[str, Json]", value)

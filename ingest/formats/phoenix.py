@@ -68,18 +68,18 @@ def _span(row: Row) -> tuple[str, SpanDraft]:
 
 
 def _attributes(values: dict[str, Json]) -> dict[str, Json]:
-    held: dict[str, Json] = {}
+    attributes: dict[str, Json] = {}
     nested = opened(values.get("attributes"))
     for key, value in (nested if isinstance(nested, dict) else {}).items():
-        _put(held, key, value)
+        _put(attributes, key, value)
     if nested is not None and not isinstance(nested, dict):
-        held["attributes"] = kept(nested)
+        attributes["attributes"] = kept(nested)
     for key, value in values.items():
         if key.startswith("attributes."):
-            _put(held, key.removeprefix("attributes."), _opened_if_known(key, value))
+            _put(attributes, key.removeprefix("attributes."), _opened_if_known(key, value))
         elif key not in _COLUMNS:
-            held[key] = kept(value)
-    return held
+            attributes[key] = kept(value)
+    return attributes
 
 
 def _opened_if_known(key: str, value: Json) -> Json:
@@ -94,7 +94,7 @@ _NESTED = frozenset({
 })  # fmt: skip
 
 
-def _put(held: dict[str, Json], key: str, value: Json) -> None:
+def _put(attributes: dict[str, Json], key: str, value: Json) -> None:
     """An attribute under its dotted name; Phoenix nests the families of OpenInference, other objects stay objects."""
     stack: list[tuple[str, Json]] = [(key, value)]
     while stack:
@@ -102,7 +102,7 @@ def _put(held: dict[str, Json], key: str, value: Json) -> None:
         if isinstance(node, dict) and node and (path.rsplit(".", 1)[-1] in _NESTED or path in _NESTED):
             stack.extend((f"{path}.{name}", item) for name, item in node.items())
         elif node is not None:
-            held[path] = kept(node)
+            attributes[path] = kept(node)
 
 
 def _events(value: Json) -> list[dict[str, Json]]:

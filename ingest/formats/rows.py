@@ -183,15 +183,15 @@ def _json(data: bytes, lists: tuple[str, ...], rows_of: RowsOf) -> Iterator[Row]
             yield from own
             continue
         if isinstance(value, dict):
-            held = _side_by_side(value)
-            held = next((rows for name in lists if (rows := _listed(value.get(name))) is not None), None) or held
-            value = [value] if held is None else held
+            content = _side_by_side(value)
+            content = next((rows for name in lists if (rows := _listed(value.get(name))) is not None), None) or content
+            value = [value] if content is None else content
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             place = document.place if isinstance(document.value, dict) and item is document.value else f"row {number}"
             if isinstance(item, dict):
                 yield Row(place or f"row {number}", _present(item))
             else:
-                yield Row(place, {}, IngestError(f"{brief(item)} is no row", place=place, remedy="export it again"))
+                yield Row(place, {}, IngestError(f"{brief(item)} is not a row", place=place, remedy="export it again"))
 
 
 def _listed(value: Json) -> list[Json] | None:
@@ -229,12 +229,12 @@ def _side_by_side(value: dict[str, Json]) -> Json:
     columns = value.get("columns")
     if not isinstance(columns, list) or not columns:
         return None
-    held = {
+    arrays = {
         str(one["name"]): one["values"] for one in columns if isinstance(one, dict) and {"name", "values"} <= {*one}
     }
-    if len(held) != len(columns) or not all(isinstance(values, list) for values in held.values()):
+    if len(arrays) != len(columns) or not all(isinstance(values, list) for values in arrays.values()):
         return None
-    lists = cast("dict[str, list[Json]]", held)
+    lists = cast("dict[str, list[Json]]", arrays)
     count = max(map(len, lists.values()))
     return [{name: values[n] for name, values in lists.items() if n < len(values)} for n in range(count)]
 
@@ -275,9 +275,9 @@ def opened(value: Json) -> Json:
     """A cell that holds a list or an object as JSON text or, in CSV files of pandas, as a Python literal."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
-    held = inner_json(value)
-    if held is not None:
-        return held
+    content = inner_json(value)
+    if content is not None:
+        return content
     if len(value) > _LONGEST_LITERAL:
         return value
     try:

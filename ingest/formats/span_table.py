@@ -106,12 +106,12 @@ def _log(values: dict[str, Json]) -> SpanLog:
 
 def holds_rows(value: Json) -> bool:
     """Whether a document is such a row, or a list or an answer of them."""
-    held = (
+    names = (
         next((value[name] for name in _ROWS if isinstance(value.get(name), list)), value)
         if isinstance(value, dict)
         else value
     )
-    first = held[0] if isinstance(held, list) and held else held
+    first = names[0] if isinstance(names, list) and names else names
     return (
         isinstance(first, dict) and _is_row({plain_name(name) for name in first}) and "startTimeUnixNano" not in first
     )
@@ -170,15 +170,19 @@ def _exception(draft: SpanDraft, fields: Fields) -> None:
     """Logfire's columns of an exception: a row that has one failed, also where its status does not say so."""
     if fields.take("isexception") not in (True, "true", "True"):
         return
-    told = {f"exception.{part}": text for part in ("type", "message") if (text := fields.text(f"exception{part}"))}
-    draft.attributes.update(told)
+    attributes = {
+        f"exception.{part}": text for part in ("type", "message") if (text := fields.text(f"exception{part}"))
+    }
+    draft.attributes.update(attributes)
     draft.status = "ERROR"
-    draft.status_message = draft.status_message or ": ".join(told.values()) or None
+    draft.status_message = draft.status_message or ": ".join(attributes.values()) or None
 
 
 def _attributes(fields: Fields) -> dict[str, Json]:
-    held = fields.take("attributes", "spanattributes")
-    attributes = {key: typed_value(item) for key, item in key_values(opened(held)).items()} if held is not None else {}
+    content = fields.take("attributes", "spanattributes")
+    attributes = (
+        {key: typed_value(item) for key, item in key_values(opened(content)).items()} if content is not None else {}
+    )
     return {**attributes, **kept_dict(fields.below("attributes.", "SpanAttributes.", "span_attributes."))}
 
 

@@ -114,7 +114,8 @@ def _parts(record: Record) -> list[Message] | None:
     role = holder.get("role", holder.get("Role"))
     role = _ROLES.get(str(role.get("Label", role.get("label")) if isinstance(role, dict) else role).lower())
     parts = next(
-        (held for key in ("parts", "content", "Items", "items") if isinstance(held := record.get(key), list)), None
+        (content for key in ("parts", "content", "Items", "items") if isinstance(content := record.get(key), list)),
+        None,
     )
     if role is None or parts is None:
         return None
@@ -158,9 +159,9 @@ def _part(part: Record, role: str) -> list[Message] | None:
     return None if turn is None else [parsed.message for parsed in turn]
 
 
-def _called(name: Json, arguments: Json, call_id: Json, held: Record, state: Json) -> list[Message]:
+def _called(name: Json, arguments: Json, call_id: Json, record: Record, state: Json) -> list[Message]:
     """A call, and its result where it has ended."""
-    output = held.get("output", held.get("errorText", held.get("error", held.get("result"))))
+    output = record.get("output", record.get("errorText", record.get("error", record.get("result"))))
     is_done = output is not None and (state is None or str(state) in _DONE)
     return [_call(name, arguments, call_id), *([_result(call_id, output, name)] if is_done else [])]
 
@@ -390,12 +391,15 @@ def _smolagents(record: Record) -> list[Message] | None:
         return None
     calls = [call for one in _objects(record.get("tool_calls")) if isinstance(call := one.get("function"), dict)]
     ids = [one.get("id") for one in _objects(record.get("tool_calls"))]
-    said = [_call(one.get("name"), one.get("arguments"), own) for one, own in zip(calls, ids, strict=False)]
+    call_messages = [_call(one.get("name"), one.get("arguments"), own) for one, own in zip(calls, ids, strict=False)]
     error = record.get("error")
     fault = as_text(error.get("message") if isinstance(error, dict) else error)
-    told = joined([as_text(record.get("observations")) or None, fault])
+    observation = joined([as_text(record.get("observations")) or None, fault])
     answer = Message("assistant", as_text(record.get("model_output")))
-    return [*_joined([answer, *said]), *([_result(ids[0], told or record.get("action_output"))] if ids else [])]
+    return [
+        *_joined([answer, *call_messages]),
+        *([_result(ids[0], observation or record.get("action_output"))] if ids else []),
+    ]
 
 
 def _browser_use(record: Record) -> list[Message] | None:
@@ -404,12 +408,12 @@ def _browser_use(record: Record) -> list[Message] | None:
     if not isinstance(output, dict) or not isinstance(output.get("action"), list) or "state" not in record:
         return None
     thought = joined([f"{key}: {item}" for key, item in output.items() if isinstance(item, str) and item])
-    actions = [(name, given) for one in _objects(output["action"]) for name, given in one.items() if given is not None]
-    calls = tuple(ToolCall(name, arguments_text(given), None) for name, given in actions)
-    given = [as_text(one.get("extracted_content", one.get("error")) or one.get("error")) for one in results]
+    actions = [(name, item) for one in _objects(output["action"]) for name, item in one.items() if item is not None]
+    calls = tuple(ToolCall(name, arguments_text(item), None) for name, item in actions)
+    texts = [as_text(one.get("extracted_content", one.get("error")) or one.get("error")) for one in results]
     return [
         Message("assistant", None, calls, reasoning=thought),
-        *(Message("tool", one) for one in given[: len(calls)]),
+        *(Message("tool", one) for one in texts[: len(calls)]),
     ]
 
 

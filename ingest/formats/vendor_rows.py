@@ -120,7 +120,7 @@ def rows_of_table(value: Mapping[str, Json]) -> list[Json] | None:
     """The rows of a table that names its columns and lists its cells (Azure, ClickHouse, Grafana, SigNoz), or None."""
     schema, data = value.get("schema"), value.get("data")
     holder = schema if isinstance(schema, dict) else value
-    columns = next((held for key in ("columns", "meta", "fields") if isinstance(held := holder.get(key), list)), None)
+    columns = next((items for key in ("columns", "meta", "fields") if isinstance(items := holder.get(key), list)), None)
     names = [as_text(one.get("name")) if isinstance(one, dict) else as_text(one) for one in columns or ()]
     if not names or any(name is None for name in names):
         return None
@@ -128,7 +128,7 @@ def rows_of_table(value: Mapping[str, Json]) -> list[Json] | None:
         cells = [one for one in lists if isinstance(one, list)]
         rows: Sequence[Json] = [list(row) for row in zip(*cells, strict=False)] if len(cells) == len(names) else []
     else:
-        listed = next((held for key in ("rows", "data", "events") if isinstance(held := value.get(key), list)), [])
+        listed = next((items for key in ("rows", "data", "events") if isinstance(items := value.get(key), list)), [])
         rows = listed if all(isinstance(row, list) and len(row) == len(names) for row in listed) else []
     table = [dict(zip(names, row, strict=True)) for row in rows if isinstance(row, list)]
     return cast("list[Json]", table) or None
@@ -152,10 +152,10 @@ def _with_inner(value: Row) -> Row:
 
 def _hoisted(row: Row) -> Row:
     """A record with the fields of a span that its vendor keeps one level below the others."""
-    for key, wanted in _HOISTED:
-        if isinstance(inner := row.get(key), dict) and wanted[0] in inner and wanted[0] not in row:
-            rest = {name: item for name, item in inner.items() if name not in wanted}
-            row = {**row, **{name: inner[name] for name in wanted if name in inner}, key: rest}
+    for key, names in _HOISTED:
+        if isinstance(inner := row.get(key), dict) and names[0] in inner and names[0] not in row:
+            rest = {name: item for name, item in inner.items() if name not in names}
+            row = {**row, **{name: inner[name] for name in names if name in inner}, key: rest}
     contexts = row.get("contexts")
     if isinstance(contexts, dict) and isinstance(own := contexts.get("trace"), dict):  # Sentry's transaction
         row = {**{name: item for name, item in row.items() if name != "contexts"}, **own}
@@ -205,8 +205,8 @@ def _parent(row: Row, names: Mapping[str, str], trace_id: str) -> str | None:
     if other is not None and other not in (*_NO_PARENT, trace_id):
         return other
     references = opened(_value(row, names, "references"))
-    told = re.search(r"SpanId=(\w+)", " ".join(map(str, references))) if isinstance(references, list) else None
-    return None if told is None else told[1]
+    match = re.search(r"SpanId=(\w+)", " ".join(map(str, references))) if isinstance(references, list) else None
+    return None if match is None else match[1]
 
 
 def _span_and_children(row: Row, ids: tuple[str, str, str | None], above: _Above, level: int) -> Iterator[Row]:
@@ -263,13 +263,13 @@ def _attribute_name(column: str, *, is_flat: bool) -> str | None:
 
 def _length(span: Row, take: Callable[[Sequence[str]], Json], start_name: str) -> None:
     """The end of a span that tells its length: in the unit of its name, else in that of its start."""
-    for wanted, unit in _LENGTHS:
-        if (length := _number(take(wanted))) is not None:
+    for names, unit in _LENGTHS:
+        if (length := _number(take(names))) is not None:
             span["duration_us"] = length * unit
             return
     raw = take(("duration",))
-    if isinstance(raw, str) and (told := _WITH_UNIT.fullmatch(raw)) is not None:
-        span["duration_us"] = float(told[1]) * _UNITS[told[2]]
+    if isinstance(raw, str) and (match := _WITH_UNIT.fullmatch(raw)) is not None:
+        span["duration_us"] = float(match[1]) * _UNITS[match[2]]
         return
     length = _number(raw)
     if length is not None and span["end_time"] is None:
@@ -335,8 +335,8 @@ def _flat(value: Mapping[str, Json], prefix: str) -> Row:
     return flat
 
 
-def _has(value: Mapping[str, Json], wanted: Sequence[str]) -> bool:
-    return not {plain_name(name) for name in value}.isdisjoint(wanted)
+def _has(value: Mapping[str, Json], names: Sequence[str]) -> bool:
+    return not {plain_name(name) for name in value}.isdisjoint(names)
 
 
 def _value(row: Mapping[str, Json], names: Mapping[str, str], name: str) -> Json:
@@ -344,8 +344,8 @@ def _value(row: Mapping[str, Json], names: Mapping[str, str], name: str) -> Json
     return row.get(names[name]) if name in names else None
 
 
-def _text(row: Row, names: Mapping[str, str], wanted: Sequence[str]) -> str | None:
-    for name in wanted:
+def _text(row: Row, names: Mapping[str, str], keys: Sequence[str]) -> str | None:
+    for name in keys:
         value = _value(row, names, name)
         if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "":
             return str(value)

@@ -92,8 +92,8 @@ def _side(fields: Fields, name: str) -> Json:
 
 def _kind(attributes: dict[str, Json], operation: str) -> SpanKind:
     inner = attributes.get("weave")
-    for held in (attributes, inner if isinstance(inner, dict) else {}):
-        if isinstance(kind := held.get("kind"), str) and kind.lower() in _KINDS:
+    for source in (attributes, inner if isinstance(inner, dict) else {}):
+        if isinstance(kind := source.get("kind"), str) and kind.lower() in _KINDS:
             return _KINDS[kind.lower()]
     return "LLM" if _MODEL_CALL.search(operation) else "CHAIN"
 
@@ -107,9 +107,9 @@ def _usage(draft: SpanDraft, summary: dict[str, Json], inputs: Json) -> None:
     named = inputs.get("model") if isinstance(inputs, dict) else None
     draft.model = named if isinstance(named, str) else next(iter(by_model), None)
     if len(by_model) == 1 and isinstance(only := next(iter(by_model.values())), dict):
-        held = Fields(only)
+        fields = Fields(only)
         for column, names in _COUNTS:
-            setattr(draft, column, integer(held.take(*names)))
+            setattr(draft, column, integer(fields.take(*names)))
 
 
 def _feedback(summary: dict[str, Json], trace_id: str, span_id: str, intake: Intake) -> None:

@@ -41,8 +41,8 @@ def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans of a document. Raises `IngestError` where it holds none."""
     items = value if isinstance(value, list) else [value]
     if not _take_items(items, intake):
-        told = f"{brief(items[0] if items else value)} is no span of Zipkin"
-        raise IngestError(told, place=place, remedy="export the spans again")
+        reason = f"{brief(items[0] if items else value)} is not a Zipkin span"
+        raise IngestError(reason, place=place, remedy="export the spans again")
 
 
 def _take_items(items: Sequence[Json], intake: Intake) -> bool:

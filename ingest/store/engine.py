@@ -35,14 +35,14 @@ def _read_only(url: str) -> URL | None:
 
     Such a file cannot have the log that SQLite keeps beside it; where one was left, it is read too.
     """
-    made = make_url(url)
-    file = made.database or ""
-    if made.get_backend_name() != "sqlite" or not os.path.isfile(file) or _is_writable(file):
+    parts = make_url(url)
+    file = parts.database or ""
+    if parts.get_backend_name() != "sqlite" or not os.path.isfile(file) or _is_writable(file):
         return None
     log = f"{file}-wal"
     has_log = os.path.isfile(log) and os.path.getsize(log) > 0
-    asked = {"mode": "ro", "uri": "true"} | ({} if has_log else {"immutable": "1"})
-    return URL.create("sqlite", database=f"file:{quote(file)}", query=asked)
+    options = {"mode": "ro", "uri": "true"} | ({} if has_log else {"immutable": "1"})
+    return URL.create("sqlite", database=f"file:{quote(file)}", query=options)
 
 
 def _is_writable(file: str) -> bool:

@@ -84,11 +84,13 @@ def write_all(connection: Connection, batch: Sequence[Packed], *, replace: bool 
         if known is not None and known.digest == packed.digest:
             outcomes.append(Stored(packed.trace_id, "duplicate", len(packed.spans)))
         elif known is not None and not replace and not known.gives_way_to(packed):
-            told = f"trace {packed.trace_id} is in the workspace already (from {known.file}) with other content"
-            outcomes.append(StoreError(told))
+            reason = f"trace {packed.trace_id} is in the workspace already (from {known.file}) with other content"
+            outcomes.append(StoreError(reason))
         elif missing := texts.missing(packed):
-            told = f"trace {packed.trace_id} lacks {counted(missing, 'text')} that it refers to: nothing of it is kept"
-            outcomes.append(StoreError(told))
+            reason = (
+                f"trace {packed.trace_id} lacks {counted(missing, 'text')} that it refers to: nothing of it is kept"
+            )
+            outcomes.append(StoreError(reason))
         elif known is not None:
             replacing.append(packed)
             outcomes.append(Stored(packed.trace_id, "replaced", len(packed.spans)))

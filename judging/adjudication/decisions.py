@@ -140,8 +140,10 @@ class AdjudicationItem:
 
     def behind(self, group: ErrorGroup) -> tuple[str, ...]:
         """Labels that are not on the desk and were taken for the same error as this group: decided with it."""
-        taken = (one.sources for one in self.decided.errors.values() if not one.sources.isdisjoint(group.label_ids))
-        return tuple(sorted({label_id for sources in taken for label_id in sources} - self._shown))
+        source_sets = (
+            one.sources for one in self.decided.errors.values() if not one.sources.isdisjoint(group.label_ids)
+        )
+        return tuple(sorted({label_id for sources in source_sets for label_id in sources} - self._shown))
 
     @property
     def _shown(self) -> set[str]:
@@ -235,8 +237,8 @@ def items(
     `known` is what `all_opinions` gave, `ruled` the `rulings`, where they are at hand.
     """
     opinions = all_opinions(connection, seed=seed) if known is None else known
-    made = _items(connection, worst_first(opinions.disputes.values()), opinions.said_at, ruled)
-    return made if everything else [one for one in made if one.status != "closed"]
+    sorted_items = _items(connection, worst_first(opinions.disputes.values()), opinions.said_at, ruled)
+    return sorted_items if everything else [one for one in sorted_items if one.status != "closed"]
 
 
 def item(connection: Connection, trace_id: str, *, seed: str, judge: str | None = None) -> AdjudicationItem | None:
@@ -501,20 +503,20 @@ def gold_name(connection: Connection) -> str:
     known = connection.scalar(select(name).where(kind == ADJUDICATED).order_by(name).limit(1))
     if known is not None:
         return str(known)
-    taken = connection.scalar(select(name).where(name == GOLD))
-    made = GOLD if taken is None else f"{GOLD} ({ADJUDICATED})"
-    ensure_annotator(connection, made, kind=ADJUDICATED)
-    return made
+    person = connection.scalar(select(name).where(name == GOLD))
+    new_name = GOLD if person is None else f"{GOLD} ({ADJUDICATED})"
+    ensure_annotator(connection, new_name, kind=ADJUDICATED)
+    return new_name
 
 
 def log_of(connection: Connection, trace_id: str) -> pd.DataFrame:
     """Every decision on a trace: at (UTC), version, author, action, what, reason."""
     rows = connection.execute(select(_table).where(_table.c.trace_id == trace_id).order_by(_table.c.row_key))
-    made = [
+    entries = [
         (row.created_at, row.version, row.author, row.action, _subject(orjson.loads(row.payload)), row.reason)
         for row in rows
     ]
-    frame = pd.DataFrame(made, columns=["at", "version", "author", "action", "what", "reason"])
+    frame = pd.DataFrame(entries, columns=["at", "version", "author", "action", "what", "reason"])
     return frame.assign(at=pd.to_datetime(frame["at"].astype("int64"), unit="us", utc=True))
 
 
@@ -539,16 +541,16 @@ def _after(decided: TraceDecisions, row: Row[Any]) -> TraceDecisions:
         case "score":
             value = None if payload["not_applicable"] else payload["value"]
             return replace(decided, scores={**decided.scores, payload["dimension"]: value}, is_open=True)
-    taken = frozenset(payload["labels"])
-    errors = {key: replace(one, sources=one.sources - taken) for key, one in decided.errors.items()}
+    label_ids = frozenset(payload["labels"])
+    errors = {key: replace(one, sources=one.sources - label_ids) for key, one in decided.errors.items()}
     errors = {key: one for key, one in errors.items() if one.sources}
-    rejected = {key: reason for key, reason in decided.rejected.items() if key not in taken}
+    rejected = {key: reason for key, reason in decided.rejected.items() if key not in label_ids}
     if row.action == "reject":
-        rejected |= dict.fromkeys(sorted(taken), row.reason)
+        rejected |= dict.fromkeys(sorted(label_ids), row.reason)
     else:
         label = _label_from(payload["error"], row.trace_id)
         errors[label.label_id] = GoldError(
-            label_id=label.label_id, sources=taken, label=label, action=row.action, reason=row.reason
+            label_id=label.label_id, sources=label_ids, label=label, action=row.action, reason=row.reason
         )
     return replace(decided, errors=errors, rejected=rejected, is_open=True)
 
@@ -576,8 +578,8 @@ def _opinions(connection: Connection, trace_ids: Set[str]) -> dict[str, dict[str
     """What people submitted blind, by trace (those in the workspace) and person; the gold itself is none of them."""
     nobody = gold_names(connection)
     present = trace_ids & set(connection.scalars(select(schema.trace.c.trace_id)))
-    wanted = list(present) if len(present) <= FEW else _read_by_two()
-    of = [[table.c.trace_id.in_(wanted)] for table in _TABLES]
+    traces = list(present) if len(present) <= FEW else _read_by_two()
+    of = [[table.c.trace_id.in_(traces)] for table in _TABLES]
     done = [(r.trace_id, r.annotator) for r in reviews(connection, *of[0]) if r.status == "submitted"]
     errors: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
     first = (tables.error_label.c.occasion == 0, tables.error_label.c.phase == "blind")
@@ -679,18 +681,18 @@ def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabe
     gold. Raises `AdjudicationError` for others.
     """
     table = tables.error_label
-    wanted = list(dict.fromkeys(label_ids))
-    if not wanted:
+    ids = list(dict.fromkeys(label_ids))
+    if not ids:
         raise AdjudicationError("no label was chosen")
     labels = {
-        label.label_id: label for label in error_labels(connection, table.c.label_id.in_(wanted), table.c.occasion == 0)
+        label.label_id: label for label in error_labels(connection, table.c.label_id.in_(ids), table.c.occasion == 0)
     }
-    labels |= {label.label_id: label for label in finding_labels(connection, wanted)}
-    labels |= _standing(connection, [label_id for label_id in wanted if label_id not in labels])
-    gone = [label_id for label_id in wanted if label_id not in labels]
+    labels |= {label.label_id: label for label in finding_labels(connection, ids)}
+    labels |= _standing(connection, [label_id for label_id in ids if label_id not in labels])
+    gone = [label_id for label_id in ids if label_id not in labels]
     if gone:
         raise AdjudicationError(f"label {gone[0]} no longer exists: reload the page")
-    sources = [labels[label_id] for label_id in wanted]
+    sources = [labels[label_id] for label_id in ids]
     if len({label.trace_id for label in sources}) > 1:
         raise AdjudicationError("the labels are of different traces")
     return sources
@@ -700,10 +702,10 @@ def _standing(connection: Connection, label_ids: Sequence[str]) -> dict[str, Err
     """The gold's errors made from these ids, as they stand now, under the ids that were asked for."""
     if not label_ids:
         return {}
-    made = [one for decided in decisions_by_trace(connection).values() for one in decided.errors.values()]
+    gold = [one for decided in decisions_by_trace(connection).values() for one in decided.errors.values()]
     return {
         label_id: replace(one.label, label_id=label_id)
-        for one in made
+        for one in gold
         for label_id in one.sources.intersection(label_ids)
     }
 
@@ -714,17 +716,17 @@ def _standing(connection: Connection, label_ids: Sequence[str]) -> dict[str, Err
 def _decide_error(
     connection: Connection, action: Action, sources: Sequence[ErrorLabel], label: ErrorLabel, *, by: str, reason: str
 ) -> str:
-    trace_id, taken = sources[0].trace_id, {one.label_id for one in sources}
-    gold_id = _gold_id(decisions_by_trace(connection, trace_id).get(trace_id), taken)
+    trace_id, source_ids = sources[0].trace_id, {one.label_id for one in sources}
+    gold_id = _gold_id(decisions_by_trace(connection, trace_id).get(trace_id), source_ids)
     body = _body_of(replace(label, label_id=gold_id))
-    _append(connection, trace_id, "error", action, {"labels": sorted(taken), "error": body}, by, reason)
+    _append(connection, trace_id, "error", action, {"labels": sorted(source_ids), "error": body}, by, reason)
     return gold_id
 
 
-def _gold_id(decided: TraceDecisions | None, taken: set[str]) -> str:
+def _gold_id(decided: TraceDecisions | None, source_ids: set[str]) -> str:
     """An error of the gold keeps its id while it is decided anew, so that matches with it stay."""
     for key, one in ({} if decided is None else decided.errors).items():
-        if one.sources <= taken:
+        if one.sources <= source_ids:
             return key
     return f"gold-{uuid.uuid4().hex}"
 

@@ -177,12 +177,12 @@ def groups(errors: Mapping[str, Sequence[ErrorLabel]], *, parents: Mapping[str, 
         for label_id in right:
             group_of[label_id] = left
     unique = {id(group): group for group in group_of.values()}
-    made = []
+    groups_so_far = []
     for group in unique.values():
         labels = sorted((owner[label_id] for label_id in group), key=lambda entry: list(errors).index(entry[0]))
         present = {rater for rater, _ in labels}
-        made.append(ErrorGroup(labels=tuple(labels), missing=tuple(r for r in errors if r not in present)))
-    return made
+        groups_so_far.append(ErrorGroup(labels=tuple(labels), missing=tuple(r for r in errors if r not in present)))
+    return groups_so_far
 
 
 def pair_errors(
@@ -283,8 +283,8 @@ def _same_words(one: str, other: str) -> bool:
     return fuzz.partial_ratio(one, other, score_cutoff=QUOTE_ALIKE) > 0
 
 
-def _gap(given: Iterable[float | None]) -> float:
-    values = [value for value in given if value is not None]
+def _gap(scores: Iterable[float | None]) -> float:
+    values = [value for value in scores if value is not None]
     return max(values) - min(values) if values else 0
 
 

@@ -99,8 +99,8 @@ def make_practice(connection: Connection, spec: QueueSpec, trace_ids: Sequence[s
     if unknown:
         whose = spec.gold or f"the gold or {spec.author}"
         raise QueueError(
-            f"trace {unknown[0]} has no right answers of {whose}: label and submit it first, or name whose labels are "
-            "right"
+            f"trace {unknown[0]} has no correct answers from {whose}: label and submit it first, or name whose labels "
+            "are correct"
         )
     return make_queue(connection, spec, trace_ids, now=now)
 

@@ -49,7 +49,7 @@ def checked_person_pairs(person_pairs: pd.DataFrame) -> pd.DataFrame:
         pairs[column] = true
     pairs["reviewers"] = frames.numbers(pairs["reviewers"], "person_pairs.reviewers")
     if (pairs["author"] == pairs["other"]).any():
-        raise ValueError("person_pairs sets a person beside themself; `author` and `other` are two people")
+        raise ValueError("person_pairs compares a person with themself; `author` and `other` are two people")
     if not (pairs["reviewers"] >= 2).all():
         raise ValueError("person_pairs.reviewers is below 2 or missing in some rows; a pair needs two people")
     return pairs

@@ -361,12 +361,12 @@ def _paired_scores(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return sides[0].merge(sides[1], on=key, suffixes=("_left", "_right"))
 
 
-def _score_differences(mine: pd.DataFrame, draws: int) -> pd.DataFrame:
+def _score_differences(pairs: pd.DataFrame, draws: int) -> pd.DataFrame:
     size = POINTS * POINTS
-    cells = np.zeros((len(mine), 2 * size))
+    cells = np.zeros((len(pairs), 2 * size))
     for s, side in enumerate(("left", "right")):
-        place = (mine[f"reference_score_{side}"] * POINTS + mine[f"judge_score_{side}"]).to_numpy().astype(np.int64)
-        cells[np.arange(len(mine)), s * size + place] = 1
+        place = (pairs[f"reference_score_{side}"] * POINTS + pairs[f"judge_score_{side}"]).to_numpy().astype(np.int64)
+        cells[np.arange(len(pairs)), s * size + place] = 1
 
     def both_sides(sums: Floats) -> Floats:
         table = sums.reshape(*sums.shape[:-1], 2, POINTS, POINTS)
@@ -380,7 +380,7 @@ def _score_differences(mine: pd.DataFrame, draws: int) -> pd.DataFrame:
     boot = cluster_bootstrap(cells, statistic, draws=0)
     metrics = len(SCORE_METRICS)
     same = np.full(metrics, (cells[:, :size] == cells[:, size:]).all())
-    traces = np.full(metrics, mine["trace_id"].nunique())
+    traces = np.full(metrics, pairs["trace_id"].nunique())
     spans = np.array([metric.limits[1] - metric.limits[0] for metric in SCORE_METRICS])
     return pd.DataFrame(
         {
@@ -389,6 +389,6 @@ def _score_differences(mine: pd.DataFrame, draws: int) -> pd.DataFrame:
             "right": values[1],
             "difference": values[0] - values[1],
             **_apart(boot, same, traces, spans, draws),
-            "n": len(mine),
+            "n": len(pairs),
         }
     )

@@ -63,8 +63,8 @@ def _recalls(error_pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.Data
     suites = errors.suite_coverage(error_pairs, missing=missing, draws=draws)
     suites = suites[(suites["kind"] == "caught") & (suites["impact"] == "all")]
     names = {"coverage": "value", "coverage_low": "low", "coverage_high": "high"}
-    kept = ["judge_model", "split", "n", "not_matched", *names.values()]
-    return suites.rename(columns=names)[kept].assign(metric="recall", why="no units")
+    columns = ["judge_model", "split", "n", "not_matched", *names.values()]
+    return suites.rename(columns=names)[columns].assign(metric="recall", why="no units")
 
 
 def _f1s(error_pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.DataFrame:

@@ -129,8 +129,8 @@ class Inputs:
 
     def given(self, name: InputName) -> pd.DataFrame | None:
         """The input of that name, None where there is none."""
-        held = getattr(self, name)
-        return held if isinstance(held, pd.DataFrame) else None
+        frame = getattr(self, name)
+        return frame if isinstance(frame, pd.DataFrame) else None
 
     def has(self, name: InputName) -> bool:
         """Whether it is given; asking for it may take longer."""

@@ -74,11 +74,11 @@ def rule_rates(pairs: pd.DataFrame, sizes: Mapping[tuple[int, str], int]) -> Rul
 
 def _is_taken(rows: pd.DataFrame, right: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which rows have an error or a finding that a right proposal of the same cell has."""
-    taken = np.zeros(len(rows), dtype=bool)
+    is_taken = np.zeros(len(rows), dtype=bool)
     for name in ("label_id", "finding_id"):
         keys = pd.MultiIndex.from_frame(rows[["cell_key", name]])
-        taken |= keys.isin(keys[right])
-    return taken
+        is_taken |= keys.isin(keys[right])
+    return is_taken
 
 
 def _share(rows: pd.DataFrame, hit: NDArray[np.bool_], unit: NDArray[np.bool_], reason: Reason) -> Estimate:
@@ -123,9 +123,9 @@ def _effective(by_trace: Mapping[str, Mapping[str, int]]) -> Calibration:
     parts: list[float] = []
     for hits, misses in (counts[:, :2].T, counts[:, 2:].T):
         size, units = float((hits + misses).sum()), float(effective_units(hits, hits + misses))
-        kept = units if np.isfinite(units) else size
-        caught = kept * float(hits.sum()) / size if size else 0.0
-        parts += [caught, kept - caught]
+        effective = units if np.isfinite(units) else size
+        caught = effective * float(hits.sum()) / size if size else 0.0
+        parts += [caught, effective - caught]
     return Calibration(**dict(zip(names, parts, strict=True)))
 
 
@@ -266,9 +266,9 @@ def why_undefined(row: Mapping[Any, Any], name: str) -> str:
 def _sensitivity_row(
     row: Mapping[Any, Any], confirmed: set[str], rule: Calibration, draws: int, seed: int
 ) -> dict[str, Any]:
-    told = {name: row[name] for name in sensitivity_columns() if name in row}
+    cells = {name: row[name] for name in sensitivity_columns() if name in row}
     if row["judge_model"] in confirmed:
-        return {**told, "reason": CONFIRMED}
+        return {**cells, "reason": CONFIRMED}
     sensitivity, specificity = rule.tp / (rule.tp + rule.fn), rule.tn / (rule.tn + rule.fp)
     estimates = {
         **_rates(row, "_corrected", sensitivity, specificity),
@@ -278,7 +278,7 @@ def _sensitivity_row(
     ends = ("precision_lowest", "precision_highest")
     ordered = dict(zip(ends, np.sort([estimates[end] for end in ends]).tolist(), strict=True))
     bounds = _bounds(row, rule, seed) if draws and row["positives"] else {}
-    return {**told, **estimates, **ordered, **bounds}
+    return {**cells, **estimates, **ordered, **bounds}
 
 
 def _rates(row: Mapping[Any, Any], end: str, sensitivity: float, specificity: float) -> dict[str, float]:
@@ -344,8 +344,8 @@ _RECALL: Final = ("recall", "recall_low", "recall_high")
 
 def _recall_where(pairs: pd.DataFrame, counts: pd.Series, missing: Missing, draws: int) -> pd.DataFrame:
     """judge_model, split, n, not_matched, hits and recall of the suites, of the matches that count."""
-    kept = pairs["caught"] & counts
-    of_kept = pairs.assign(caught=kept, localized=pairs["localized"] & kept)
+    is_caught = pairs["caught"] & counts
+    of_kept = pairs.assign(caught=is_caught, localized=pairs["localized"] & is_caught)
     suites = suite_coverage(of_kept, missing=missing, draws=draws)
     rows = suites[(suites["kind"] == "caught") & (suites["impact"] == "all")]
     names = dict(zip(("coverage", "coverage_low", "coverage_high"), _RECALL, strict=True))

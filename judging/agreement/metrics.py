@@ -90,7 +90,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     Metric(
         name="unmatched_per_trace",
-        title="Unmatched findings a trace",
+        title="Unmatched findings per trace",
         function=findings.finding_table,
         table="findings",
         column="unmatched_per_trace",

@@ -116,7 +116,9 @@ def prediction_powered(
     """
     n, size = len(truth), len(corpus)
     if not n or not size:
-        raise ValueError(f"{n} labelled units and {size} of the corpus. Try: label some, and leave some")
+        raise ValueError(
+            f"{n} labelled units and {size} of the corpus. Try: label some units, and leave others unlabelled"
+        )
     w = np.ones(n) if weights is None else weights * n / weights.sum()
     lam = _tuning(truth, judge, corpus, w) if tuning is None else tuning
     residuals = w * (truth - lam * judge)

@@ -153,11 +153,11 @@ def consistency_columns() -> dict[str, str]:
 def _repeat_rows(ratings: pd.DataFrame, draws: int) -> pd.DataFrame:
     table = reliability.reliability_table(ratings, draws=draws)
     own = table[table["runs"] > 1]
-    kept = [*reliability.KEYS, "n", "failed", "not_applicable"]
+    columns = [*reliability.KEYS, "n", "failed", "not_applicable"]
     parts = []
     for metric, of in CONSISTENCY_RATES.items():
         why = own["reason"] if metric == "alpha_interval" else "fewer than two repeats"
-        part = own[kept].assign(metric=metric, value=own[metric], low=own[f"{of}_low"], high=own[f"{of}_high"])
+        part = own[columns].assign(metric=metric, value=own[metric], low=own[f"{of}_low"], high=own[f"{of}_high"])
         parts.append(part.assign(reason=pd.Series(why, own.index).where(own[metric].isna(), None)))
     return pd.concat(parts, ignore_index=True)
 
@@ -205,8 +205,8 @@ def _people_errors(person_pairs: pd.DataFrame, draws: int) -> pd.DataFrame:
 
 def people_error_columns() -> dict[str, str]:
     """Columns and types of `people_error_slices`."""
-    kept = {name: kind for name, kind in ceiling.ceiling_columns().items() if name != "impact"}
-    return {"by": "object", "slice": "object", **kept}
+    columns = {name: kind for name, kind in ceiling.ceiling_columns().items() if name != "impact"}
+    return {"by": "object", "slice": "object", **columns}
 
 
 def compared_slices(

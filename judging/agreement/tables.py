@@ -473,7 +473,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="cost_agreement",
-        title="Recall and F1 of each judge model beside its dollars and tokens a trace, and who is on the front",
+        title="Recall and F1 of each judge model beside its dollars and tokens per trace, and which are on the front",
         needs=("error_pairs", "costs"),
         build=lambda inputs: costs.cost_agreement(
             inputs.frame("error_pairs"), inputs.frame("costs"), missing=inputs.missing, draws=inputs.draws
@@ -609,7 +609,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="slice_tests",
-        title="Tests of slices: is a judge alike in all, and beside the other judges (judge x slice), Holm over judges",
+        title="Tests of slices: does a judge differ between slices, and more than other judges (judge x slice)",
         needs=("error_pairs", "score_pairs", "slices"),
         build=_slice_tests,
     ),
@@ -679,7 +679,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_TRAIL,
         build=_trail,
         why=reasons.of_trail,
-        interval=f"{_BY_TRACE}; of weighted F1 and predictions an error Student's t on the jackknife",
+        interval=f"{_BY_TRACE}; of weighted F1 and predictions per error Student's t on the jackknife",
     ),
     Table(
         name="trail_correlations",

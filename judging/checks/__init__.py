@@ -355,18 +355,24 @@ def _finding(check: Check, hit: Hit, ordinals: Mapping[str, str]) -> Finding:
 
 
 def _verdict(view: View, dimension: Dimension, findings: tuple[Finding, ...]) -> Verdict:
-    mine = tuple(finding for finding in findings if finding.dimension == dimension)
-    applying = _applying(view, dimension, mine)
-    reason = None if mine else _not_applicable(view, dimension) or (None if applying else _no_rule(view, dimension))
-    score = None if reason is not None else min((_SCORE_OF[f.impact] for f in mine if f.impact is not None), default=3)
+    of_dimension = tuple(finding for finding in findings if finding.dimension == dimension)
+    applying = _applying(view, dimension, of_dimension)
+    reason = (
+        None if of_dimension else _not_applicable(view, dimension) or (None if applying else _no_rule(view, dimension))
+    )
+    score = (
+        None
+        if reason is not None
+        else min((_SCORE_OF[f.impact] for f in of_dimension if f.impact is not None), default=3)
+    )
     return Verdict(
         rubric=dimension,
         trace_id=view.trace.trace_id,
         state="scored" if reason is None else "not_applicable",
         score=score,
         criteria=CRITERIA,
-        rationale=_rationale(view, score, applying, mine) if score is not None else "",
-        findings=mine,
+        rationale=_rationale(view, score, applying, of_dimension) if score is not None else "",
+        findings=of_dimension,
         call=Call(model=MODEL, parameters={"version": checks_version()}, cost_usd=0.0),
         reason=reason,
     )
@@ -386,9 +392,9 @@ def _not_applicable(view: View, dimension: Dimension) -> str | None:
     return None
 
 
-def _applying(view: View, dimension: Dimension, mine: tuple[Finding, ...]) -> tuple[Check, ...]:
+def _applying(view: View, dimension: Dimension, of_dimension: tuple[Finding, ...]) -> tuple[Check, ...]:
     """The rules of a dimension whose text the trace holds; one that is broken applies."""
-    broken = {finding.check for finding in mine}
+    broken = {finding.check for finding in of_dimension}
     rules = (check for check in CHECKS if check.dimension == dimension)
     return tuple(check for check in rules if check.name in broken or not check.lacks(view))
 
@@ -398,9 +404,9 @@ def _no_rule(view: View, dimension: Dimension) -> str:
     return f"no rule of {dimension} applies: the trace holds no {' and no '.join(NEEDS[need] for need in lacking)}"
 
 
-def _rationale(view: View, score: int, applying: tuple[Check, ...], mine: tuple[Finding, ...]) -> str:
+def _rationale(view: View, score: int, applying: tuple[Check, ...], of_dimension: tuple[Finding, ...]) -> str:
     """On how many rules that apply the score rests, which of them are broken, and what was not to be read."""
-    broken = Counter(finding.check or "" for finding in mine)
+    broken = Counter(finding.check or "" for finding in of_dimension)
     rules = f"{len(applying)} applicable rule{'' if len(applying) == 1 else 's'}"
     names = ", ".join(f"{name} {count}" for name, count in broken.items()) or ", ".join(c.name for c in applying)
     silent = sum(not turn.said.strip() and not turn.calls for _, turn in view.turns)

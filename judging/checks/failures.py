@@ -222,9 +222,9 @@ def _as_told(reader: Turn, error: str) -> str:
     messages = tuple(message for message in reader.heard if _from_outside(message))
     lines = [line.strip() for line in error.splitlines() if len(line.strip()) >= MIN_LINE]
     for line in lines[:MAX_LINES]:
-        for wanted in (line, line.partition(": ")[2]):
-            if len(wanted) >= MIN_LINE:
-                quote = quote_messages(messages, re.compile(re.escape(wanted[:QUOTE_LENGTH])))
+        for text in (line, line.partition(": ")[2]):
+            if len(text) >= MIN_LINE:
+                quote = quote_messages(messages, re.compile(re.escape(text[:QUOTE_LENGTH])))
                 if quote:
                     return quote
     return quote_messages(messages, _ERROR_LINE)

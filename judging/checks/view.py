@@ -418,10 +418,12 @@ class _Walk:
             of_model = _MODEL_FAILED.search(step.status_message) is not None
             yield Failed(text=step.status_message, tool=None, of_model=of_model)
 
-    def _results(self, span: Span, following: Span | None, told: set[int], tools: Sequence[Span]) -> tuple[str, ...]:
+    def _results(
+        self, span: Span, following: Span | None, seen_messages: set[int], tools: Sequence[Span]
+    ) -> tuple[str, ...]:
         """The new messages of the next call that are not the model's own, else the outputs of the tools."""
         if following is not None:
-            fresh = [at for at in following.input_messages if at not in told]
+            fresh = [at for at in following.input_messages if at not in seen_messages]
             before = len(span.input_messages)
             if not fresh and following.input_messages[:before] == span.input_messages:
                 fresh = list(following.input_messages[before:])  # the same words once more are told all the same

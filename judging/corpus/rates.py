@@ -148,7 +148,7 @@ def _judged(corpus: Corpus, dimension: str) -> pd.DataFrame:
 
 def _of(corpus: Corpus, table: str, schema: pa.Schema, columns: list[str], dimension: str) -> pd.DataFrame:
     is_wanted = pa.compute.field("dimension") == dimension
-    every = corpus.tables(table, columns=columns, schema=schema, wanted=is_wanted)
+    every = corpus.tables(table, columns=columns, schema=schema, condition=is_wanted)
     frame: pd.DataFrame = pa.concat_tables(every).to_pandas()
     return frame
 

@@ -87,11 +87,11 @@ def draw_sample(traces: pd.DataFrame, n: int, method: Method, *, seed: int) -> p
     """
     strata = _strata(traces, method)
     sizes = {str(name): int(size) for name, size in strata.value_counts(sort=False).items()}
-    wanted = _allocation(sizes, min(n, len(traces)), is_even=method == "disagreement")
+    counts = _allocation(sizes, min(n, len(traces)), is_even=method == "disagreement")
     ranks = pd.Series([draw(seed, "corpus", trace_id) for trace_id in traces["trace_id"]], index=traces.index)
     order = ranks.groupby(strata).rank(method="first")
-    is_drawn = order <= strata.map(wanted)
-    inclusion = strata.map({name: wanted[name] / sizes[name] for name in sizes})
+    is_drawn = order <= strata.map(counts)
+    inclusion = strata.map({name: counts[name] / sizes[name] for name in sizes})
     return traces.assign(stratum=strata, inclusion=inclusion)[is_drawn].reset_index(drop=True)
 
 
@@ -108,19 +108,19 @@ def _allocation(sizes: Mapping[str, int], n: int, *, is_even: bool) -> dict[str,
 
     Raises `ValueError` where they are more than `n`.
     """
-    wanted = {name: min(size, LEAST) for name, size in sizes.items()}
-    if sum(wanted.values()) > n:
-        raise ValueError(f"{n} traces are too few for {len(sizes)} strata. Try: --n {sum(wanted.values())} or more")
-    while (left := n - sum(wanted.values())) > 0:
-        room = {name: size - wanted[name] for name, size in sizes.items() if size > wanted[name]}
+    counts = {name: min(size, LEAST) for name, size in sizes.items()}
+    if sum(counts.values()) > n:
+        raise ValueError(f"{n} traces are too few for {len(sizes)} strata. Try: --n {sum(counts.values())} or more")
+    while (left := n - sum(counts.values())) > 0:
+        room = {name: size - counts[name] for name, size in sizes.items() if size > counts[name]}
         weights = dict.fromkeys(room, 1) if is_even else room
         shares = {name: left * weight / sum(weights.values()) for name, weight in weights.items()}
         for name, share in shares.items():
-            wanted[name] += min(room[name], floor(share))
+            counts[name] += min(room[name], floor(share))
         if all(share < 1 for share in shares.values()):
             for name in sorted(shares, key=lambda one: (-shares[one], one))[:left]:
-                wanted[name] += 1
-    return wanted
+                counts[name] += 1
+    return counts
 
 
 def sample(
@@ -170,12 +170,12 @@ def _reading(corpus: Corpus, given: Reading | None) -> Reading:
 def _items(corpus: Corpus, drawn: pd.DataFrame, reading: Reading) -> Iterator[Item]:
     """The drawn traces out of their files, a unit of files read once for all of them."""
     records = {record.id: record for record in corpus.records()}
-    wanted: dict[tuple[Unit, ...], set[str]] = defaultdict(set)
+    ids_by_units: dict[tuple[Unit, ...], set[str]] = defaultdict(set)
     for source, rows in drawn.groupby("source", observed=True):
         units = units_by_number(corpus, records[str(source)])
         for trace_id, numbers in zip(rows["trace_id"], rows["units"], strict=True):
-            wanted[tuple(units[number] for number in numbers)].add(trace_id)
-    for some, ids in wanted.items():
+            ids_by_units[tuple(units[number] for number in numbers)].add(trace_id)
+    for some, ids in ids_by_units.items():
         for unit in some:
             for item in read_again(unit, format=reading.format, most_bytes=HELD_BYTES):
                 yield from _only(item, ids)
@@ -196,7 +196,7 @@ def _require_stored(engine: Engine, drawn: pd.DataFrame, refused: Sequence[Rejec
         there = {row.trace_id: row.digest for row in connection.execute(query)}
     for trace_id, digest in zip(drawn["trace_id"], drawn["digest"], strict=True):
         if there.get(trace_id) != digest:
-            why = refused[0].reason if refused else "its files give another content now"
+            why = refused[0].reason if refused else "its files now have other content"
             raise IngestError(
                 f"trace {trace_id} is not in the workspace as the corpus holds it: {why}; no sample was stored",
                 remedy="sample into a new workspace, or build the corpus again",

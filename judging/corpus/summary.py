@@ -67,7 +67,7 @@ def findings_of(url: str, by: Facet, value: str, *, limit: int = 200) -> pd.Data
     column = pc.field(_OF_FINDINGS[by])
     is_wanted = column.is_null() if value == NONE else column == value
     some: list[pa.Table] = []
-    for table in corpus.tables("findings", columns=_LISTED, schema=FINDINGS, wanted=is_wanted):
+    for table in corpus.tables("findings", columns=_LISTED, schema=FINDINGS, condition=is_wanted):
         some.append(table)
         if sum(one.num_rows for one in some) >= limit:
             break

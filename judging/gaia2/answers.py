@@ -93,8 +93,8 @@ class Answerer:
             parameters["stop"] = stop
         most = self._most_usd(messages, is_judge=is_judge)
         if not self.spending.reserve(most):
-            told = f"the budget of ${self.spending.limit_usd:.4f} does not reach for another call"
-            return {"end": "stopped", "error": told}
+            problem = f"the budget of ${self.spending.limit_usd:.4f} does not reach for another call"
+            return {"end": "stopped", "error": problem}
         self.calls += not is_judge
         cost: float | None = None
         try:
@@ -185,16 +185,16 @@ class ScriptChat:
             return ModelReply(
                 text=item, prompt_tokens=size // 4 + 1, completion_tokens=len(item) // 4 + 1, latency_s=1.0
             )
-        told = mapping(item)
-        if "hang" in told:
-            time.sleep(float(str(told["hang"])))
+        content = mapping(item)
+        if "hang" in content:
+            time.sleep(float(str(content["hang"])))
             raise ModelError("timeout", "the script hung")
-        if "error" in told:
-            kind: Any = told.get("kind") or "bad_request"
-            raise ModelError(kind, str(told["error"]))
-        usage = mapping(told.get("usage"))
+        if "error" in content:
+            kind: Any = content.get("kind") or "bad_request"
+            raise ModelError(kind, str(content["error"]))
+        usage = mapping(content.get("usage"))
         return ModelReply(
-            text=str(told.get("text", "")),
+            text=str(content.get("text", "")),
             prompt_tokens=whole(usage.get("prompt_tokens")),
             completion_tokens=whole(usage.get("completion_tokens")),
             latency_s=1.0,

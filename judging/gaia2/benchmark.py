@@ -91,20 +91,20 @@ def plan(
     unknown = [name for name in again if name not in STATUSES]
     if unknown:
         raise ValueError(f"no execution ends as {unknown[0]!r}. Try: {', '.join(STATUSES)}")
-    wanted = TO_DO_AGAIN | set(again)
+    statuses = TO_DO_AGAIN | set(again)
     cells = (
-        _next_attempt(home, Cell(scenario=one, repeat=repeat, attempt=1, settings=settings), wanted)
+        _next_attempt(home, Cell(scenario=one, repeat=repeat, attempt=1, settings=settings), statuses)
         for repeat in range(1, repeats + 1)
         for one in scenarios
     )
     return [cell for cell in cells if cell is not None]
 
 
-def _next_attempt(home: Path, cell: Cell, wanted: frozenset[str]) -> Cell | None:
+def _next_attempt(home: Path, cell: Cell, statuses: frozenset[str]) -> Cell | None:
     while is_done(cell.folder(home)):
         state = read_state(cell.folder(home))
         later = replace(cell, attempt=cell.attempt + 1)
-        if not is_done(later.folder(home)) and (state is None or state.status not in wanted):
+        if not is_done(later.folder(home)) and (state is None or state.status not in statuses):
             return None
         cell = later
     return cell
@@ -130,8 +130,8 @@ class Benchmark:
     def run(self, cells: Sequence[Cell], *, workers: int) -> list[Done]:
         """Make these executions. One that another process works on is left to it."""
         with ThreadPoolExecutor(workers, thread_name_prefix="gaia2") as pool:
-            made = pool.map(self._make, cells)
-            return [done for done in made if done is not None]
+            outcomes = pool.map(self._make, cells)
+            return [done for done in outcomes if done is not None]
 
     def _make(self, cell: Cell) -> Done | None:
         if self._stopping.is_set():
@@ -165,8 +165,8 @@ class Benchmark:
         worker = WorkerProcess(self.environment.python, _job(cell, folder), answerer)
 
         def look() -> None:
-            told: dict[str, Json] = {"tokens": answerer.tokens, "cost_usd": answerer.cost_usd, "pid": worker.pid}
-            state = {**_state_of(cell), "status": "running", **worker.state, **told}
+            facts: dict[str, Json] = {"tokens": answerer.tokens, "cost_usd": answerer.cost_usd, "pid": worker.pid}
+            state = {**_state_of(cell), "status": "running", **worker.state, **facts}
             if state != latest_state:
                 latest_state.clear()
                 latest_state.update(state)
@@ -194,14 +194,14 @@ class Benchmark:
             if self.then is not None and self._has_steps(cell.name):
                 self.then(cell.name)
         message = _message(ended, answerer)
-        told: dict[str, Json] = {
+        facts: dict[str, Json] = {
             "status": run.status,
             "tokens": answerer.tokens,
             "cost_usd": answerer.cost_usd,
             "seconds": ended.seconds,
             "message": message,
         }
-        write_state(folder, {**_state_of(cell), **_stands(folder, ended), **told})
+        write_state(folder, {**_state_of(cell), **_stands(folder, ended), **facts})
         cost = answerer.cost_usd if answerer.prices is not None or answerer.cost_usd else None
         return Done(cell=cell, run=run, tokens=answerer.tokens, cost_usd=cost, seconds=ended.seconds, message=message)
 
@@ -220,11 +220,11 @@ def _leftover(folder: Path) -> Ended | None:
     if not (folder / "job.json").exists():
         return None
     result = folder / "result.json"
-    told = mapping(parse_json(result.read_bytes())) if result.exists() else None
+    exported = mapping(parse_json(result.read_bytes())) if result.exists() else None
     return Ended(
-        how="ended" if told else "stopped",
-        result=told,
-        seconds=number((told or {}).get("seconds")) or 0.0,
+        how="ended" if exported else "stopped",
+        result=exported,
+        seconds=number((exported or {}).get("seconds")) or 0.0,
         log=last_words(folder),
     )
 
@@ -352,13 +352,13 @@ def _message(ended: Ended, answerer: Answerer) -> str | None:
     """The cause in a line: our limit, the exception, or the errors of the model."""
     if ended.how == "time_limit":
         return f"ended at its time limit after {ended.seconds:,.0f} s"
-    told = text((ended.result or {}).get("exception_message"))
+    exception = text((ended.result or {}).get("exception_message"))
     if ended.how == "died":
         last = ended.log.splitlines()[-1] if ended.log else "no words"
         return f"the process of the execution ended without a result: {last}"
-    if told is None and ended.result is not None and answerer.errors:
+    if exception is None and ended.result is not None and answerer.errors:
         return f"{len(answerer.errors)} of {answerer.calls} calls of the model failed: {answerer.errors[-1]}"
-    return told
+    return exception
 
 
 def _save_partial_trace(cell: Cell, folder: Path, ended: Ended) -> None:

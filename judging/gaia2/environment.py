@@ -86,12 +86,12 @@ def probe(python: Path) -> AreEnvironment:
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
         raise Gaia2Error(f"{python} cannot import ARE: {last[0]}. Try: {python} -m pip install {PACKAGE}")
-    told = json.loads(done.stdout.strip().splitlines()[-1])
+    versions = json.loads(done.stdout.strip().splitlines()[-1])
     return AreEnvironment(
         python=python,
-        python_version=told["python"],
-        are_version=told["are"] or "unknown",
-        maseval_version=told["maseval"],
+        python_version=versions["python"],
+        are_version=versions["are"] or "unknown",
+        maseval_version=versions["maseval"],
     )
 
 
@@ -116,12 +116,12 @@ def make(progress: Callable[[str], None] = lambda line: None) -> AreEnvironment:
             _install(folder, progress)
             progress(f"{STEP} 4 of 4: import ARE")
             environment = probe(folder / "bin" / "python")
-            told = {
+            facts = {
                 "python": environment.python_version,
                 "are": environment.are_version,
                 "maseval": environment.maseval_version,
             }
-            (folder / "ready.json").write_text(json.dumps(told), encoding="utf-8")
+            (folder / "ready.json").write_text(json.dumps(facts), encoding="utf-8")
     return _told(folder)
 
 
@@ -165,8 +165,10 @@ def _run(command: list[str], progress: Callable[[str], None], *, must: bool = Tr
     ) as process:
         lines = [_passed_on(line, progress) for line in process.stdout or ()]
     if must and process.returncode != 0:
-        told = "\n".join(line for line in lines[-5:] if line)
-        raise Gaia2Error(f"the environment of ARE could not be made:\n{told}\nTry: {SETUP} --python PATH of your own")
+        last_lines = "\n".join(line for line in lines[-5:] if line)
+        raise Gaia2Error(
+            f"the environment of ARE could not be made:\n{last_lines}\nTry: {SETUP} --python PATH of your own"
+        )
 
 
 def _passed_on(line: str, progress: Callable[[str], None]) -> str:
@@ -175,8 +177,8 @@ def _passed_on(line: str, progress: Callable[[str], None]) -> str:
 
 
 def _named() -> Path | None:
-    if told := os.environ.get("TRACEJURY_ARE_PYTHON"):
-        return Path(told)
+    if path := os.environ.get("TRACEJURY_ARE_PYTHON"):
+        return Path(path)
     if _choice().exists():
         return Path(json.loads(_choice().read_text(encoding="utf-8"))["python"])
     return None
@@ -191,12 +193,12 @@ def _is_ready(folder: Path) -> bool:
 
 
 def _told(folder: Path) -> AreEnvironment:
-    told = json.loads((folder / "ready.json").read_text(encoding="utf-8"))
+    facts = json.loads((folder / "ready.json").read_text(encoding="utf-8"))
     return AreEnvironment(
         python=folder / "bin" / "python",
-        python_version=told["python"],
-        are_version=told["are"],
-        maseval_version=told["maseval"],
+        python_version=facts["python"],
+        are_version=facts["are"],
+        maseval_version=facts["maseval"],
     )
 
 

@@ -82,29 +82,29 @@ def _started_at(state: Path) -> float:
 
 def read_state(folder: Path) -> RunState | None:
     """Where the execution of a folder stands; None where it never began."""
-    told = _json_of(folder / STATE)
-    if not told:
+    state = _json_of(folder / STATE)
+    if not state:
         return None
-    status = word(told.get("status")) or "running"
+    status = word(state.get("status")) or "running"
     if status == "running" and not is_held(folder):
         status = "gone"
     return RunState(
         folder=folder,
-        trace_id=text(told.get("trace_id")) or folder.name,
-        scenario=text(told.get("scenario")) or "",
-        capability=text(told.get("capability")) or "",
-        model=text(told.get("model")) or "",
-        repeat=whole(told.get("repeat")) or 0,
-        attempt=whole(told.get("attempt")) or 1,
+        trace_id=text(state.get("trace_id")) or folder.name,
+        scenario=text(state.get("scenario")) or "",
+        capability=text(state.get("capability")) or "",
+        model=text(state.get("model")) or "",
+        repeat=whole(state.get("repeat")) or 0,
+        attempt=whole(state.get("attempt")) or 1,
         status=status,
-        turn=whole(told.get("turn")),
-        step=whole(told.get("step")),
-        clock=number(told.get("clock")),
-        last_tool=word(told.get("last_tool")),
-        tokens=whole(told.get("tokens")),
-        cost_usd=number(told.get("cost_usd")),
-        seconds=number(told.get("seconds")),
-        message=word(told.get("message")),
+        turn=whole(state.get("turn")),
+        step=whole(state.get("step")),
+        clock=number(state.get("clock")),
+        last_tool=word(state.get("last_tool")),
+        tokens=whole(state.get("tokens")),
+        cost_usd=number(state.get("cost_usd")),
+        seconds=number(state.get("seconds")),
+        message=word(state.get("message")),
     )
 
 

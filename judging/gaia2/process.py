@@ -22,7 +22,7 @@ from tracejury.judging.gaia2.environment import scrubbed
 from tracejury.judging.gaia2.live import last_words
 
 GRACE_S = 20.0
-"""Seconds that an execution told to end may take to write its partial trace, before it is killed."""
+"""Seconds that an execution asked to stop may take to write its partial trace, before it is killed."""
 End = Literal["ended", "time_limit", "stopped", "died"]
 Answer = Callable[[Mapping[str, Json]], dict[str, Json]]
 

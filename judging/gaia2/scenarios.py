@@ -53,7 +53,7 @@ def read_scenarios(
 
     Raises `Gaia2Error` for a path or a file that holds none, and for two different scenarios of one id.
     """
-    wanted = check_capabilities(capabilities)
+    names = check_capabilities(capabilities)
     chosen: dict[tuple[str, str], Scenario] = {}
     for path in paths:
         for one in _under(path):
@@ -63,12 +63,10 @@ def read_scenarios(
                     f"{one.file} and {known.file} hold different scenarios of the id {one.scenario_id}. "
                     "Try: give one of them"
                 )
-    scenarios = [one for one in chosen.values() if not wanted or one.capability in wanted]
+    scenarios = [one for one in chosen.values() if not names or one.capability in names]
     if not scenarios:
         there = sorted({one.capability for one in chosen.values()})
-        raise Gaia2Error(
-            f"no scenario of {', '.join(wanted) or 'GAIA2'} is here. Try: {', '.join(there) or 'a folder'}"
-        )
+        raise Gaia2Error(f"no scenario of {', '.join(names) or 'GAIA2'} is here. Try: {', '.join(there) or 'a folder'}")
     return scenarios[:limit]
 
 
@@ -109,7 +107,7 @@ def _of_file(file: Path) -> Iterator[Scenario]:
 def _scenario(value: Json, text: str, file: Path, place: str) -> Scenario:
     named = f"{file} ({place})" if place else str(file)
     if not looks_like_export(value):
-        raise Gaia2Error(f"{named} is no scenario of ARE. Try: leave it out")
+        raise Gaia2Error(f"{named} is not an ARE scenario. Try: leave it out")
     export = read_export(value)
     scenario_id = export.definition.get("scenario_id")
     if not isinstance(scenario_id, str) or not scenario_id:

@@ -50,8 +50,8 @@ class RunSettings:
     def hash(self) -> str:
         """Eight hex digits of all settings."""
         numbers = {"time_limit_s": float(self.time_limit_s)}  # 1860 and 1860.0 are one limit
-        told = json.dumps({**asdict(self), **numbers}, sort_keys=True).encode()
-        return hashlib.sha256(told).hexdigest()[:8]
+        document = json.dumps({**asdict(self), **numbers}, sort_keys=True).encode()
+        return hashlib.sha256(document).hexdigest()[:8]
 
     @property
     def phase(self) -> str:
@@ -60,10 +60,10 @@ class RunSettings:
 
     def parameters(self, scenario_id: str, repeat: int) -> dict[str, Json]:
         """What is sent with each call of the agent's model; the seed is derived for each scenario and repeat."""
-        told: dict[str, Json] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        values: dict[str, Json] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         if self.seed is not None:
-            told["seed"] = derived_seed(self.seed, scenario_id, repeat)
-        return {name: value for name, value in told.items() if value is not None}
+            values["seed"] = derived_seed(self.seed, scenario_id, repeat)
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def derived_seed(seed: int, scenario_id: str, repeat: int) -> int:

@@ -63,11 +63,11 @@ class Finder:
         pieces = pieces or ([quote.strip()] if quote.strip() else [])
         if not pieces:
             return None
-        wanted, blocks = set(cited), self.reading.blocks
-        place = self._find([n for n, block in enumerate(blocks) if block.span_id in wanted], pieces)
+        span_ids, blocks = set(cited), self.reading.blocks
+        place = self._find([n for n, block in enumerate(blocks) if block.span_id in span_ids], pieces)
         if place is not None:
             return Place("verbatim", place)
-        place = self._find([n for n, block in enumerate(blocks) if block.span_id not in wanted], pieces)
+        place = self._find([n for n, block in enumerate(blocks) if block.span_id not in span_ids], pieces)
         return Place("not found", None) if place is None else Place("found elsewhere", place)
 
     def stretches(self, quote: str, *where: Collection[str]) -> frozenset[Stretch]:

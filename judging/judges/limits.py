@@ -108,8 +108,8 @@ class Budget:
                 self._changed.notify_all()
 
     def _fits(self, cost_usd: float) -> bool:
-        taken = self.spent_usd + self.perhaps_usd + sum(self._reserved)
-        return self.limit_usd is None or taken + cost_usd <= self.limit_usd
+        in_use = self.spent_usd + self.perhaps_usd + sum(self._reserved)
+        return self.limit_usd is None or in_use + cost_usd <= self.limit_usd
 
     def _reached(self, cost_usd: float) -> str:
         perhaps = f", ${self.perhaps_usd:.4f} perhaps (calls without an answer)" if self.perhaps_usd else ""

@@ -188,10 +188,10 @@ class AgentDescription(_Strict):
     def fits(self, trace: Trace) -> bool:
         """Whether the trace comes from this agent, by its format, the names of its agents, spans and tools."""
         match = self.match
-        wanted = ((match.formats, _formats), (match.agents, _agents), (match.spans, _spans), (match.tools, _tools))
-        if not any(names for names, _ in wanted):
+        conditions = ((match.formats, _formats), (match.agents, _agents), (match.spans, _spans), (match.tools, _tools))
+        if not any(names for names, _ in conditions):
             return False
-        return all(not names or not names_of(trace).isdisjoint(names) for names, names_of in wanted)
+        return all(not names or not names_of(trace).isdisjoint(names) for names, names_of in conditions)
 
 
 def rubrics(home: Path | None = None) -> dict[str, Rubric]:
@@ -245,7 +245,7 @@ def new_rubric(home: Path, key: str) -> Path:
     """Write a commented rubric to be filled in; returns its file. RubricError where that is there, or is no key."""
     path = home / "rubrics" / f"{key}.toml"
     if re.fullmatch(_KEY, key) is None:
-        raise RubricError(f"{key!r} is no key for a rubric. Try: up to 32 letters, digits, _ or -, a letter first")
+        raise RubricError(f"{key!r} is not a valid rubric key. Try: up to 32 letters, digits, _ or -, a letter first")
     if key in rubrics(home):
         raise RubricError(f"the key {key!r} is taken by another rubric. Try: another name")
     text = resources.files("tracejury.judging.judges").joinpath("new_rubric.toml").read_text(encoding="utf-8")
@@ -357,5 +357,5 @@ def _fault(error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return f"{place}: is missing. Try: write it"
     if error["type"] == "extra_forbidden":
-        return f"{place}: no field of a rubric. Try: correct its name, or delete it"
+        return f"{place}: not a field of a rubric. Try: correct its name, or delete it"
     return f"{place}: {error['msg']}"

@@ -201,17 +201,17 @@ def _said_in(value: Any, level: int) -> Iterator[tuple[str, str]]:
         yield from _said_in(value.get(key), level + 1)
 
 
-def _fitting(given: Any) -> str | None:
+def _fitting(arguments: Any) -> str | None:
     """The arguments as JSON text where they are an object with the keys of a verdict."""
     try:
-        held = json.loads(given, strict=False) if isinstance(given, str) else given
-        held = json.loads(held, strict=False) if isinstance(held, str) else held
+        value = json.loads(arguments, strict=False) if isinstance(arguments, str) else arguments
+        value = json.loads(value, strict=False) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return None
-    if not isinstance(held, dict) or not _VERDICT_KEYS & held.keys():
+    if not isinstance(value, dict) or not _VERDICT_KEYS & value.keys():
         return None
-    is_text = isinstance(given, str) and given.lstrip().startswith("{")
-    return given if is_text else json.dumps(held, ensure_ascii=False)
+    is_text = isinstance(arguments, str) and arguments.lstrip().startswith("{")
+    return arguments if is_text else json.dumps(value, ensure_ascii=False)
 
 
 def refusal_of_parts(parts: list[Any]) -> str | None:

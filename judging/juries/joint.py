@@ -98,8 +98,8 @@ def joint_verdict(
 
 def made_from(members: Sequence[Member]) -> str:
     """A hash of what the members said: another one wherever the joint verdict may be another."""
-    said = [(m.model, m.outcome.state, m.score, m.outcome.reason, [key for key, _ in m.findings]) for m in members]
-    return blake2b(repr(said).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    votes = [(m.model, m.outcome.state, m.score, m.outcome.reason, [key for key, _ in m.findings]) for m in members]
+    return blake2b(repr(votes).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def united(

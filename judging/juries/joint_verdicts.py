@@ -65,22 +65,22 @@ def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], li
     from tracejury.judging.juries.joint import joint_verdict
 
     with read_transaction(engine) as connection:
-        asked = _not_kept(connection, run_key, rule, trace_ids)
-        parents = parents_by_trace(connection, [one.trace_id for one in asked])
-    if not asked:
+        missing = _not_kept(connection, run_key, rule, trace_ids)
+        parents = parents_by_trace(connection, [one.trace_id for one in missing])
+    if not missing:
         return 0
-    made = {
+    joint_by_cell = {
         one.key: joint_verdict(one.members, rule, parents=parents.get(one.trace_id, {}), likeness=likeness)
-        for one in asked
+        for one in missing
     }
     with write_transaction(engine, JUDGES, cells_of(run_key)) as connection:
         # of two that end at once the second finds nothing to do
-        new = [one for one in _not_kept(connection, run_key, rule, trace_ids) if one.key in made]
+        new = [one for one in _not_kept(connection, run_key, rule, trace_ids) if one.key in joint_by_cell]
         if new:
             twice = {one.kept_in for one in new if one.kept_in is not None}
             joint_run = _joint_run(connection, run_key, rule, {one.version.rubric for one in new}, but_for=twice)
             for one in new:
-                _store(connection, joint_run, one, made[one.key])
+                _store(connection, joint_run, one, joint_by_cell[one.key])
     return len(new)
 
 
@@ -206,12 +206,12 @@ def _newest_joint_run(connection: Connection, run_key: int, rule: Rule) -> int |
     )
 
 
-def _store(connection: Connection, joint_run: int, asked: _Asked, joint: JointVerdict) -> None:
-    first = asked.rows[0]
+def _store(connection: Connection, joint_run: int, cell: _Asked, joint: JointVerdict) -> None:
+    first = cell.rows[0]
     added = connection.execute(
         insert(_cell).values(
             run_key=joint_run,
-            judge_version=ensure_judge_version(connection, asked.version),
+            judge_version=ensure_judge_version(connection, cell.version),
             rubric=first.rubric,
             trace_id=first.trace_id,
             trace_digest=first.trace_digest,
@@ -223,7 +223,7 @@ def _store(connection: Connection, joint_run: int, asked: _Asked, joint: JointVe
     assert added is not None
     key = int(added[0])
     finish_cell(connection, key, joint.outcome)
-    connection.execute(insert(_member), [{"cell_key": key, "member_key": row.cell_key} for row in asked.rows])
+    connection.execute(insert(_member), [{"cell_key": key, "member_key": row.cell_key} for row in cell.rows])
     _store_findings(connection, key, joint)
 
 

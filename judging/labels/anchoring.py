@@ -123,7 +123,7 @@ def anchoring(connection: Connection) -> pd.DataFrame:
     scores, errors = changed_scores(connection), added_errors(connection)
     rows = []
     for annotator, (submitted, revealed) in sorted(_reveals(connection).items()):
-        mine = errors[errors["annotator"] == annotator]
+        own_errors = errors[errors["annotator"] == annotator]
         changed = scores[scores["annotator"] == annotator]
         nearer = int((changed["nearer"] == True).sum())  # noqa: E712 - None means that no judge scored
         both = changed.dropna(subset=["blind", "revealed"])
@@ -131,7 +131,16 @@ def anchoring(connection: Connection) -> pd.DataFrame:
         bounds = pooled_bias(pairs)
         change = ((both["revealed"] - both["blind"]).mean(), *bounds)
         rows.append(
-            (annotator, submitted, revealed, len(mine), int(mine["from_judge"].sum()), len(changed), nearer, *change)
+            (
+                annotator,
+                submitted,
+                revealed,
+                len(own_errors),
+                int(own_errors["from_judge"].sum()),
+                len(changed),
+                nearer,
+                *change,
+            )
         )
     frame = pd.DataFrame(rows, columns=list(REPORT_COLUMNS))
     return frame.astype(dict.fromkeys(("mean_change", "mean_change_low", "mean_change_high"), "float64"))
@@ -247,8 +256,8 @@ def _met_open(connection: Connection, annotator: str, trace_id: str) -> bool:
 
 
 def _status(connection: Connection, annotator: str, trace_id: str) -> str | None:
-    mine = (_review.c.annotator == annotator, _review.c.trace_id == trace_id, _review.c.occasion == FIRST)
-    status = connection.scalar(select(_review.c.status).where(*mine).order_by(_review.c.row_key.desc()).limit(1))
+    conditions = (_review.c.annotator == annotator, _review.c.trace_id == trace_id, _review.c.occasion == FIRST)
+    status = connection.scalar(select(_review.c.status).where(*conditions).order_by(_review.c.row_key.desc()).limit(1))
     return None if status is None else str(status)
 
 

@@ -204,13 +204,13 @@ def not_read_by(reader: str) -> ColumnElement[bool]:
 
 def mark_read(engine: Engine, comment_ids: Iterable[str], *, reader: str, at: int = 0) -> None:
     """Store that this person has read these comments, or was told of them; the first time is kept."""
-    wanted = set(comment_ids)
-    known = select(_read.c.comment_id).where(_read.c.annotator == reader, _read.c.comment_id.in_(wanted))
+    ids = set(comment_ids)
+    known = select(_read.c.comment_id).where(_read.c.annotator == reader, _read.c.comment_id.in_(ids))
     with read_transaction(engine) as connection:
-        if not wanted.difference(connection.scalars(known)):
+        if not ids.difference(connection.scalars(known)):
             return
     with write_transaction(engine, f"read by {reader}") as connection:
-        new = sorted(wanted.difference(connection.scalars(known)))
+        new = sorted(ids.difference(connection.scalars(known)))
         row = {"annotator": reader, "created_at": at or time.time_ns() // 1000}
         if new:
             connection.execute(insert(_read), [{**row, "comment_id": one} for one in new])

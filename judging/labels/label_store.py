@@ -125,8 +125,8 @@ def touched(connection: Connection, annotator: str) -> dict[str, str]:
         .group_by(_op.c.trace_id)
         .order_by(newest_op)
     )
-    told = reviews(connection, _review.c.annotator == annotator)
-    status: dict[str, str] = {review.trace_id: review.status for review in told}
+    by_trace = reviews(connection, _review.c.annotator == annotator)
+    status: dict[str, str] = {review.trace_id: review.status for review in by_trace}
     worked: dict[str, str] = {trace_id: status.get(trace_id, "open") for (trace_id,) in rows.all()}
     return {trace_id: one for trace_id, one in status.items() if trace_id not in worked} | worked
 
@@ -256,12 +256,16 @@ class _Writer:
 
     def _unblind(self, op: Op) -> None:
         """What was labelled before the person saw others was finished after it: none of the answer is blind."""
-        mine = (_of(_error, self.item),)
-        for row in self.connection.execute(select(_error).where(newest(_error, ("label_id",), *mine), *mine)).all():
+        conditions = (_of(_error, self.item),)
+        for row in self.connection.execute(
+            select(_error).where(newest(_error, ("label_id",), *conditions), *conditions)
+        ).all():
             if row.phase == "blind" and not row.deleted:
                 self._append(_error, {**_said(row), "phase": "revealed"}, op)
-        mine = (_of(_score, self.item),)
-        for row in self.connection.execute(select(_score).where(newest(_score, ("dimension",), *mine), *mine)).all():
+        conditions = (_of(_score, self.item),)
+        for row in self.connection.execute(
+            select(_score).where(newest(_score, ("dimension",), *conditions), *conditions)
+        ).all():
             if row.phase == "blind":
                 answer = {name: getattr(row, name) for name in ("value", "not_applicable", "note", "confidence")}
                 self._append(_score, {"dimension": row.dimension, **answer, "phase": "revealed"}, op)

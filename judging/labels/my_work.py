@@ -97,20 +97,20 @@ def return_traces(
     The trace stays submitted until its annotator reopens it, so no count changes by the asking. The reason stays
     readable then only `while_blind`, by which its author says that it tells nothing of judges or others.
     """
-    asked = [
+    returns = [
         (trace_id, name)
         for name in names
         for trace_id, status in touched(connection, name).items()
         if trace_id in trace_ids and status == "submitted"
     ]
-    for trace_id, name in asked:
+    for trace_id, name in returns:
         put_comment(
             connection, comment_id=uuid.uuid4().hex, author=by, body=reason, kind="return", trace_id=trace_id,
             to=[name], while_blind=while_blind,
         )  # fmt: skip
         detail = {"to": name, "while_blind": while_blind}
         record(connection, who=by, what="trace returned", subject=trace_id, detail=detail)
-    return len(asked)
+    return len(returns)
 
 
 def _has_seen_others(connection: Connection, annotator: str, trace_id: str) -> bool:

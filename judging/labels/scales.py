@@ -81,7 +81,7 @@ def plain_score(value: Value) -> int | None:
 def _pair(part: str, text: str) -> tuple[str, int]:
     word, equals, score = part.rpartition("=")
     if not equals or not word.strip() or score.strip() not in {str(one) for one in SCORES}:
-        raise ScaleError(f"{part.strip()!r} in the scale {text!r} is no WORD=SCORE. Try: 1..5=0..3 or good=3,bad=0")
+        raise ScaleError(f"{part.strip()!r} in the scale {text!r} is not WORD=SCORE. Try: 1..5=0..3 or good=3,bad=0")
     return _word(word), int(score)
 
 

@@ -393,7 +393,7 @@ class _Builder:
             return self._mapped(scale, opinion)
         another = self.foreign.get((file, folded(name)))
         if opinion.value is None:
-            words = f"the label {opinion.label!r} of {name} is no score"
+            words = f"the label {opinion.label!r} of {name} is not a score"
             raise _RefusedError(words, f"map it to a score: --scale '{name}:{opinion.label}=3,...'")
         if another is not None:
             raise _RefusedError(

@@ -26,10 +26,10 @@ class Sighting:
 
 def note_seen(engine: Engine, *, annotator: str, trace_ids: Iterable[str], what: str, at: int = 0) -> None:
     """Store that this person has now seen what judges or others say of the traces; the first time is kept."""
-    wanted = set(trace_ids)
+    ids = set(trace_ids)
     known = select(_seen.c.trace_id).where(_seen.c.annotator == annotator, _seen.c.what == what)
     with read_transaction(engine) as connection:
-        new = wanted.difference(connection.scalars(known)) if wanted else wanted
+        new = ids.difference(connection.scalars(known)) if ids else ids
     if not new:
         return
     row = {"annotator": annotator, "what": what, "created_at": at or time.time_ns() // 1000}
@@ -85,7 +85,7 @@ def require_blind(connection: Connection, *, required: bool, by: str) -> None:
 
 def not_submitted(connection: Connection, annotator: str) -> set[str]:
     """The traces of the workspace that this person has not submitted."""
-    mine = select(_review.c.trace_id).where(
+    submitted = select(_review.c.trace_id).where(
         _review.c.annotator == annotator, _review.c.occasion == 0, _review.c.status == "submitted"
     )
-    return set(connection.scalars(select(schema.trace.c.trace_id).where(schema.trace.c.trace_id.not_in(mine))))
+    return set(connection.scalars(select(schema.trace.c.trace_id).where(schema.trace.c.trace_id.not_in(submitted))))

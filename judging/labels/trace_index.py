@@ -18,9 +18,9 @@ def trace_index(connection: Connection, span_ids: Collection[str]) -> TraceIndex
     trace, span = schema.trace, schema.span
     places: dict[str, list[tuple[str, str]]] = defaultdict(list)
     roots: set[tuple[str, str]] = set()
-    wanted = sorted(span_ids)
-    for at in range(0, len(wanted), _AT_A_TIME):
-        spellings = {one for bare in wanted[at : at + _AT_A_TIME] for one in (bare, bare.upper(), f"0x{bare}")}
+    ids = sorted(span_ids)
+    for at in range(0, len(ids), _AT_A_TIME):
+        spellings = {one for bare in ids[at : at + _AT_A_TIME] for one in (bare, bare.upper(), f"0x{bare}")}
         rows = connection.execute(
             select(trace.c.trace_id, span.c.span_id, span.c.depth, trace.c.trace_key)
             .join(trace, trace.c.trace_key == span.c.trace_key)

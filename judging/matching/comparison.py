@@ -131,8 +131,10 @@ def _cells(connection: Connection, trace_id: str, judge_model: str, repeat: int)
 
 def _errors(connection: Connection, trace_id: str, reference: str) -> list[ErrorLabel]:
     table = tables.error_label
-    mine = error_labels(connection, table.c.annotator == reference, table.c.trace_id == trace_id, table.c.occasion == 0)
-    return [error for error in mine if error.is_complete]
+    labels = error_labels(
+        connection, table.c.annotator == reference, table.c.trace_id == trace_id, table.c.occasion == 0
+    )
+    return [error for error in labels if error.is_complete]
 
 
 def _verdicts(

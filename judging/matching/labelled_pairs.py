@@ -121,11 +121,11 @@ def draw_pairs(pairs: pd.DataFrame, n: int, *, seed: int) -> pd.DataFrame:
     `inclusion`; `pair` numbers the rows from 1. The same seed draws the same pairs.
     """
     sizes = {str(name): int(size) for name, size in pairs["stratum"].value_counts().items()}
-    wanted = _even(sizes, n)
+    counts = _even(sizes, n)
     names = zip(pairs["label_id"], pairs["finding_id"], strict=True)
     ranks = pd.Series([draw(seed, "pairs", label, str(finding)) for label, finding in names], index=pairs.index)
-    drawn = ranks.groupby(pairs["stratum"]).rank(method="first") <= pairs["stratum"].map(wanted)
-    inclusion = pairs["stratum"].map({name: wanted[name] / size for name, size in sizes.items()})
+    drawn = ranks.groupby(pairs["stratum"]).rank(method="first") <= pairs["stratum"].map(counts)
+    inclusion = pairs["stratum"].map({name: counts[name] / size for name, size in sizes.items()})
     chosen = pairs.assign(inclusion=inclusion)[drawn]
     shuffled = chosen.loc[ranks[drawn].sort_values().index].reset_index(drop=True)
     return shuffled.assign(pair=shuffled.index + 1, same_error="")
@@ -133,11 +133,11 @@ def draw_pairs(pairs: pd.DataFrame, n: int, *, seed: int) -> pd.DataFrame:
 
 def _even(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     """How many of each stratum: as even as their sizes allow, `n` together or all."""
-    wanted: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for _ in range(min(n, sum(sizes.values()))):
-        open_to_more = [name for name, size in sizes.items() if wanted[name] < size]
-        wanted[min(open_to_more, key=lambda name: (wanted[name], name))] += 1
-    return {name: wanted[name] for name in sizes}
+        open_to_more = [name for name, size in sizes.items() if counts[name] < size]
+        counts[min(open_to_more, key=lambda name: (counts[name], name))] += 1
+    return {name: counts[name] for name in sizes}
 
 
 def write_pairs(drawn: pd.DataFrame, out: Path) -> Path:

@@ -155,7 +155,7 @@ def undo_decision(connection: Connection, *, label_id: str, finding_key: int, au
     rows = list(connection.execute(own).all())
     words = _words(rows, label_id, finding_key)
     if not words:
-        raise KeyError(f"no word of {author} on error {label_id} and finding {finding_key}")
+        raise KeyError(f"{author} has not decided on error {label_id} and finding {finding_key}")
     for row in _said_together(rows, words[-1]):
         *before, last = _words(rows, row.label_id, row.finding_key) or [None]
         if last is row:
@@ -471,13 +471,16 @@ def finding_decisions(connection: Connection) -> pd.DataFrame:
 def _without_contradicted(statements: Sequence[_Statement], labels: Mapping[str, LabelPlace]) -> list[_Statement]:
     """One to one: where a pair is confirmed, other proposals of its label or finding fall, per person and cell."""
     confirmed = [d for d in statements if d.status == "confirmed"]
-    taken = {(d.cell_key, d.label_id) for d in confirmed}
+    decided_pairs = {(d.cell_key, d.label_id) for d in confirmed}
     findings = {(labels[d.label_id].annotator, d.finding_key) for d in confirmed}
     return [
         d
         for d in statements
         if d.status != "proposed"
-        or ((d.cell_key, d.label_id) not in taken and (labels[d.label_id].annotator, d.finding_key) not in findings)
+        or (
+            (d.cell_key, d.label_id) not in decided_pairs
+            and (labels[d.label_id].annotator, d.finding_key) not in findings
+        )
     ]
 
 
@@ -705,12 +708,12 @@ def store_proposals(
         select(_match).where(*chosen, newest(_match, ("label_id", "finding_key", "author"), *chosen))
     ).all()
     known = {(row.label_id, row.finding_key, row.author): row for row in rows if not row.withdrawn}
-    wanted = {(match.label_id, match.finding_id, match.author): match for match in proposals}
-    new = [match for key, match in wanted.items() if key not in known or not _equal(known[key], match)]
-    gone = [_as_match(row) for key, row in known.items() if key not in wanted]
+    by_pair = {(match.label_id, match.finding_id, match.author): match for match in proposals}
+    new = [match for key, match in by_pair.items() if key not in known or not _equal(known[key], match)]
+    gone = [_as_match(row) for key, row in known.items() if key not in by_pair]
     _append(connection, new)
     _append(connection, gone, withdrawn=True)
-    return Counter(matches=len(wanted), new=len(new), withdrawn=len(gone))
+    return Counter(matches=len(by_pair), new=len(new), withdrawn=len(gone))
 
 
 def _equal(row: Any, match: Match) -> bool:

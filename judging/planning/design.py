@@ -95,11 +95,9 @@ def power(spread: Spread, traces: float, difference: float, repeats: int = 1, *,
     return _NORMAL.cdf(shift - reach) + _NORMAL.cdf(-shift - reach)
 
 
-def detectable(
-    spread: Spread, traces: float, repeats: int = 1, *, wanted: float = POWER, level: float = LEVEL
-) -> float:
-    """Return the smallest difference that so many traces see with the power `wanted`: (z + z') standard errors."""
-    return (_reach(level) + _NORMAL.inv_cdf(wanted)) * standard_error(spread, traces, repeats)
+def detectable(spread: Spread, traces: float, repeats: int = 1, *, power: float = POWER, level: float = LEVEL) -> float:
+    """Return the smallest difference that so many traces see with the power `power`: (z + z') standard errors."""
+    return (_reach(level) + _NORMAL.inv_cdf(power)) * standard_error(spread, traces, repeats)
 
 
 def traces_for_width(spread: Spread, width: float, repeats: int = 1, *, level: float = LEVEL) -> int:
@@ -108,14 +106,14 @@ def traces_for_width(spread: Spread, width: float, repeats: int = 1, *, level: f
 
 
 def traces_for_difference(
-    spread: Spread, difference: float, repeats: int = 1, *, wanted: float = POWER, level: float = LEVEL
+    spread: Spread, difference: float, repeats: int = 1, *, power: float = POWER, level: float = LEVEL
 ) -> int:
-    """Return how many traces see this difference with the power `wanted`.
+    """Return how many traces see this difference with the power `power`.
 
     Source: (z + z')² variance design effect / difference², Kish 1965 over Miettinen 1968. Raises `ValueError` for a
     difference of 0.
     """
-    return _traces(detectable(spread, 1, repeats, wanted=wanted, level=level), abs(difference))
+    return _traces(detectable(spread, 1, repeats, power=power, level=level), abs(difference))
 
 
 def traces_for_agreement(icc: float, people: int, width: float, *, level: float = LEVEL) -> int:
@@ -142,10 +140,10 @@ def _bonett(icc: float, people: int, level: float) -> float:
     return 8 * _reach(level) ** 2 * ((1 - icc) * (1 + (people - 1) * icc)) ** 2 / (people * (people - 1))
 
 
-def _traces(of_one: float, wanted: float) -> int:
-    if wanted <= 0:
-        raise ValueError(f"{wanted:g} cannot be reached by any number of traces. Try: a value above 0")
-    return max(1, ceil((of_one / wanted) ** 2 - 1e-9))
+def _traces(of_one: float, goal: float) -> int:
+    if goal <= 0:
+        raise ValueError(f"{goal:g} cannot be reached by any number of traces. Try: a value above 0")
+    return max(1, ceil((of_one / goal) ** 2 - 1e-9))
 
 
 def _reach(level: float) -> float:

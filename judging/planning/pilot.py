@@ -12,7 +12,7 @@ from tracejury.judging.agreement.estimate import Reason, present
 from tracejury.judging.agreement.intervals import Floats, divide
 from tracejury.judging.planning.design import Spread
 
-NO_BOUNDS: Final = "no interval: none that was tried holds the true value often enough"
+NO_BOUNDS: Final = "no interval: none of those tried covers the true value often enough"
 """Of ICC and design effect."""
 
 PARTS: Final = ("mean", "variance", "errors_a_trace", "size_cv", "icc", "design_effect")

@@ -74,7 +74,7 @@ def study_table(
 
 
 def study_curves(
-    spread: Spread, *, difference: float, repeats: Iterable[int] = (1,), most: int = 1_000, wanted: float = POWER
+    spread: Spread, *, difference: float, repeats: Iterable[int] = (1,), most: int = 1_000, power: float = POWER
 ) -> pd.DataFrame:
     """Return width, detectable difference and power over numbers of traces up to `most`, by repeats: `CURVES`."""
     grid = np.unique(np.round(np.geomspace(FEW_TRACES, max(most, FEW_TRACES + 1), 60)).astype(int))
@@ -83,7 +83,7 @@ def study_curves(
             "traces": int(traces),
             "repeats": several,
             "width": design.interval_width(spread, traces, several),
-            "detectable": design.detectable(spread, traces, several, wanted=wanted),
+            "detectable": design.detectable(spread, traces, several, power=power),
             "power": design.power(spread, traces, difference, several),
         }
         for several in repeats
@@ -122,7 +122,7 @@ def _traces(assumptions: Assumptions, goal: Goal, repeats: int, people: int) -> 
     match goal.kind:
         case "difference":
             return design.traces_for_difference(
-                _spread(assumptions), goal.size, repeats, wanted=assumptions.power, level=assumptions.level
+                _spread(assumptions), goal.size, repeats, power=assumptions.power, level=assumptions.level
             )
         case "width":
             return design.traces_for_width(_spread(assumptions), goal.size, repeats, level=assumptions.level)

@@ -510,10 +510,10 @@ def _begun(leases: Iterable[Row[Any]]) -> dict[int, set[str]]:
     return begun
 
 
-def _has_room(item: Row[Any], taken: int, annotator: str, assigned: Assignments, begun: Collection[str]) -> bool:
+def _has_room(item: Row[Any], count: int, annotator: str, assigned: Assignments, begun: Collection[str]) -> bool:
     if not assigned.may_take(annotator, item.item_key):
         return False
-    return bool(item.is_practice or taken + assigned.kept_from(annotator, item.item_key, begun) < item.wanted)
+    return bool(item.is_practice or count + assigned.kept_from(annotator, item.item_key, begun) < item.wanted)
 
 
 def _free_item(connection: Connection, queue: Row[Any], annotator: str, now: int) -> Row[Any] | None:
@@ -528,7 +528,7 @@ def _free_item(connection: Connection, queue: Row[Any], annotator: str, now: int
     assigned = assignments_of(connection, queue.queue_key)
     leases = [lease for lease in _leases_of(connection, queue.queue_key) if lease.occasion != REPEAT]
     begun = _begun(leases)
-    taken = Counter(
+    counts = Counter(
         lease.item_key
         for lease in leases
         if lease.outcome == "counted" or (lease.outcome is None and lease.expires_at > now)
@@ -541,7 +541,7 @@ def _free_item(connection: Connection, queue: Row[Any], annotator: str, now: int
         for item in (items[trace_id] for trace_id in queueing.order(items, seed=queue.seed, person=annotator))
         if own_outcomes.get(item.item_key, "expired") == "expired"
         and item.trace_id not in not_given
-        and _has_room(item, taken[item.item_key], annotator, assigned, begun[item.item_key])
+        and _has_room(item, counts[item.item_key], annotator, assigned, begun[item.item_key])
     ]
     free.sort(
         key=lambda item: (

@@ -137,7 +137,7 @@ def assign_items(
     _must_be_people(connection, names)
     assigned, counted = assignments_of(connection, queue_key), _people_at(connection, items, ("counted",))
     practised = {name: place_store.practised(connection, name) if row.blind else set() for name in names}
-    made = 0
+    number = 0
     for item in items:
         new = frozenset(names) - assigned.of(item.item_key)
         _must_not_be_practised(item, [name for name in sorted(new) if item.trace_id in practised[name]])
@@ -148,9 +148,9 @@ def assign_items(
                 f"({', '.join(sorted(wanting))}): raise k, or take somebody off it first"
             )
         _assign(connection, queue_key, item.item_key, new, by, now)
-        made += len(new)
-    _record_items(connection, row, "items assigned", items, sorted(names), made, by, now)
-    return made
+        number += len(new)
+    _record_items(connection, row, "items assigned", items, sorted(names), number, by, now)
+    return number
 
 
 def unassign_items(
@@ -239,7 +239,7 @@ def reassign(
     first = _lease.c.occasion != queue.REPEAT
     connection.execute(update(_lease).where(*open_of, first).values(outcome="expired", ended_at=now))
     place_store.recount(connection, keys)
-    shares = _shares(connection, row, places, heirs, taken={
+    shares = _shares(connection, row, places, heirs, holders={
         item.item_key: assigned.of(item.item_key) | met.get(item.item_key, NOBODY) for item in places
     })  # fmt: skip
     for item_key, name in shares.items():
@@ -252,14 +252,14 @@ def reassign(
 
 def _shares(
     connection: Connection, row: Row[Any], places: Sequence[Row[Any]], heirs: Sequence[str], *,
-    taken: Mapping[int, Collection[str]],
+    holders: Mapping[int, Collection[str]],
 ) -> dict[int, str]:  # fmt: skip
     """By item the person with the fewest places so far who has not met it and could label it blind."""
     practised = {name: place_store.practised(connection, name) if row.blind else set() for name in heirs}
     counts = Counter(dict.fromkeys(heirs, 0))
     shares = {}
     for item in places:
-        able = [one for one in heirs if one not in taken[item.item_key] and item.trace_id not in practised[one]]
+        able = [one for one in heirs if one not in holders[item.item_key] and item.trace_id not in practised[one]]
         if not able:
             raise QueueError(f"none of {', '.join(heirs)} can take trace {item.trace_id}: choose more people")
         shares[item.item_key] = min(able, key=lambda name: (counts[name], heirs.index(name)))
@@ -326,10 +326,10 @@ def _want_anew(
     shared = queueing.overlap(live, share=settings.overlap_share, seed=seed, now=now_shared)
     if grows:
         shared |= now_shared
-    wanted = {trace_id: settings.k if trace_id in shared else 1 for trace_id in live}
-    changed = [item for trace_id, item in live.items() if item.wanted != wanted[trace_id]]
+    places = {trace_id: settings.k if trace_id in shared else 1 for trace_id in live}
+    changed = [item for trace_id, item in live.items() if item.wanted != places[trace_id]]
     for item in changed:
-        connection.execute(update(_item).where(_item.c.item_key == item.item_key).values(wanted=wanted[item.trace_id]))
+        connection.execute(update(_item).where(_item.c.item_key == item.item_key).values(wanted=places[item.trace_id]))
     place_store.recount(connection, [item.item_key for item in changed if not item.is_practice])
 
 
@@ -378,7 +378,7 @@ def _must_be_people(connection: Connection, names: Collection[str]) -> None:
     active = {one.name for one in known if one.active}
     unknown = sorted(set(names) - active)
     if known and unknown:
-        raise QueueError(f"{unknown[0]!r} is no active person: add or activate them under People")
+        raise QueueError(f"{unknown[0]!r} is not an active person: add or activate them under People")
 
 
 def _record_items(

@@ -220,11 +220,11 @@ def must_be_present(connection: Connection, trace_ids: Sequence[str]) -> None:
 def must_not_be_live(connection: Connection, trace_ids: Sequence[str]) -> None:
     """Raises `QueueError` for a trace that an open blind queue holds: whoever practised it could not label it blind."""
     live = live_blind(connection)
-    taken = [trace_id for trace_id in trace_ids if trace_id in live]
-    if taken:
+    live_ids = [trace_id for trace_id in trace_ids if trace_id in live]
+    if live_ids:
         raise QueueError(
-            f"trace {taken[0]} is in the live blind queue {live[taken[0]]!r}, and {len(taken)} of these traces are in "
-            "such queues: practise other traces"
+            f"trace {live_ids[0]} is in the live blind queue {live[live_ids[0]]!r}, and {len(live_ids)} of these "
+            "traces are in such queues: practise other traces"
         )
 
 
@@ -330,9 +330,9 @@ def _matching(chosen_by: TraceFilter) -> Select[Any]:
     if chosen_by.with_errors:
         conditions.append(trace.c.error_spans > 0)
     if chosen_by.search:
-        wanted = chosen_by.search
+        search = chosen_by.search
         conditions.append(
-            or_(trace.c.name.icontains(wanted, autoescape=True), trace.c.goal.icontains(wanted, autoescape=True))
+            or_(trace.c.name.icontains(search, autoescape=True), trace.c.goal.icontains(search, autoescape=True))
         )
     columns = (trace.c.trace_id, trace.c.format, trace.c.models, trace.c.agents, trace.c.tools, trace.c.spans)
     return select(*columns).where(*conditions).order_by(trace.c.trace_key)
@@ -340,8 +340,8 @@ def _matching(chosen_by: TraceFilter) -> Select[Any]:
 
 def _has_one(row: Row[Any], chosen_by: TraceFilter) -> bool:
     """Whether the trace has one of the models and one of the agents asked for."""
-    for wanted, column in ((chosen_by.models, row.models), (chosen_by.agents, row.agents)):
-        if wanted and set(wanted).isdisjoint(orjson.loads(column)):
+    for names, column in ((chosen_by.models, row.models), (chosen_by.agents, row.agents)):
+        if names and set(names).isdisjoint(orjson.loads(column)):
             return False
     return True
 

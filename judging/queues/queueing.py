@@ -90,10 +90,10 @@ def deal(
     load = Counter(name for _, names in places.values() for name in names if name in people)
     dealt: dict[str, list[str]] = {}
     for trace_id in sorted(places, key=lambda one: (draw(seed, "deal", one), one)):
-        wanted, names = places[trace_id]
+        number, names = places[trace_id]
         fit = [name for name in people if name not in names]
         fit.sort(key=lambda name: (load[name], draw(seed, "deal", name, trace_id)))
-        dealt[trace_id] = fit[: max(0, wanted - len(names))]
+        dealt[trace_id] = fit[: max(0, number - len(names))]
         load.update(dealt[trace_id])
     return dealt
 

@@ -146,5 +146,5 @@ def _errors_of_people(connection: Connection) -> dict[str, float]:
         .where(error.c.row_key.in_(standing), error.c.deleted.is_(False))
         .group_by(error.c.trace_id)
     )
-    made = {trace_id: int(count) for trace_id, count in rows}
-    return {trace_id: made.get(trace_id, 0) / count for trace_id, count in people}
+    counts = {trace_id: int(count) for trace_id, count in rows}
+    return {trace_id: counts.get(trace_id, 0) / count for trace_id, count in people}

@@ -135,16 +135,16 @@ def _person_pairs(connection: Connection, filters: Filters, side: Arm, known: Kn
         raise ValueError(f"{side.person!r} submitted no review; there are {', '.join(people) or 'none'}")
     if filters.reference == MAJORITY:
         raise ValueError(
-            f"{side.person!r} is one of the majority that is compared with; choose a person with --reference"
+            f"{side.person!r} is part of the majority that is the reference; choose a person with --reference"
         )
     if side.person == filters.reference:
-        raise ValueError(f"{side.person!r} is the person compared with; choose another with --reference")
+        raise ValueError(f"{side.person!r} is the reference; choose another person with --reference")
     pairs = known.person_pairs()
-    mine = pairs[
+    rows = pairs[
         (pairs["author"] == filters.reference) & (pairs["other"] == side.person) & (pairs["dimension"] != ANY)
     ].drop(columns=["author", "other", "reviewers"])
     return SidePairs(
-        error_pairs=mine.assign(judge_model=side.name, state="scored").reset_index(drop=True),
+        error_pairs=rows.assign(judge_model=side.name, state="scored").reset_index(drop=True),
         score_pairs=_scores_of(known.frames(filters).ratings, side, str(filters.reference)),
     )
 

@@ -193,6 +193,6 @@ def _dtype(values: pd.Series) -> list[Any]:
 def _restored(values: pd.Series, dtype: str, absent: Sequence[int] = ()) -> pd.Series:
     if dtype != "object":
         return values if str(values.dtype) == dtype else values.astype(pd.api.types.pandas_dtype(dtype))
-    held = values.astype("object").where(values.notna(), float("nan"))
-    held.iloc[list(absent)] = None
-    return held
+    objects = values.astype("object").where(values.notna(), float("nan"))
+    objects.iloc[list(absent)] = None
+    return objects

@@ -20,7 +20,7 @@ from tracejury.judging.store.judge_models import is_joint
 
 def no_arm(text: str) -> pd.DataFrame:
     """The arm of sources that know their own judges alone."""
-    raise ValueError(f"{text!r} is no judge of these filters")
+    raise ValueError(f"{text!r} is not a judge under these filters")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +80,8 @@ def rater_pairs(sources: Sources, dimension: str) -> pd.DataFrame:
 
 def rater_pair(sources: Sources, dimension: str, first: str, second: str) -> pd.DataFrame:
     """`raters.pair_estimates` of two raters, with the bounds that take too long for all pairs."""
-    mine = _raters_on(sources, dimension).drop(columns="split")
-    two = mine[mine["rater"].isin([first, second])]
+    ratings = _raters_on(sources, dimension).drop(columns="split")
+    two = ratings[ratings["rater"].isin([first, second])]
     inputs = sources.inputs
     return raters.pair_estimates(two, draws=inputs.draws)
 
@@ -351,9 +351,9 @@ def rows_for_raters(sources: Sources, dimension: str, first: str, second: str) -
 def rows_for_people(sources: Sources, dimension: str, split: str) -> pd.DataFrame:
     """trace_id, people, scores of the traces of which two people or more scored a dimension: the ceiling's."""
     people = sources.inputs.rated_by("annotator").dropna(subset=["value"])
-    mine = people[(people["dimension"] == dimension) & ((people["split"] == split) | (not split))]
-    votes = mine["rater"] + ": " + mine["value"].map("{:g}".format)
-    by_trace = mine.assign(scores=votes).groupby("unit", sort=False)
+    rows = people[(people["dimension"] == dimension) & ((people["split"] == split) | (not split))]
+    votes = rows["rater"] + ": " + rows["value"].map("{:g}".format)
+    by_trace = rows.assign(scores=votes).groupby("unit", sort=False)
     table = by_trace.agg(people=("rater", "size"), scores=("scores", "; ".join))
     return table[table["people"] > 1].rename_axis("trace_id").reset_index()
 
@@ -432,8 +432,8 @@ def two_arms(sources: Sources, left: str, right: str) -> list[pd.DataFrame]:
 
 def _arm(sources: Sources, text: str) -> pd.DataFrame:
     pairs = sources.frames.own_error_pairs
-    mine = pairs[pairs["judge_model"] == text]
-    return sources.arm(text) if mine.empty else mine
+    rows = pairs[pairs["judge_model"] == text]
+    return sources.arm(text) if rows.empty else rows
 
 
 def differences(sources: Sources, left: str, right: str) -> pd.DataFrame:

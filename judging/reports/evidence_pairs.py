@@ -80,12 +80,12 @@ def _compared(finder: Finder, label: ErrorLabel, quote: _Quote) -> tuple[str, fl
 
 def _labels(connection: Connection, matched: pd.DataFrame) -> dict[str, ErrorLabel]:
     traces = sorted(set(matched["trace_id"]))
-    wanted = set(matched["error_id"])
+    ids = set(matched["error_id"])
     return {
         label.label_id: label
         for start in range(0, len(traces), AT_ONCE)
         for label in error_labels(connection, tables.error_label.c.trace_id.in_(traces[start : start + AT_ONCE]))
-        if label.label_id in wanted
+        if label.label_id in ids
     }
 
 

@@ -379,10 +379,10 @@ def parquet_bytes(frame: pd.DataFrame, about: Mapping[str, Json]) -> bytes:
 
     empty = [name for name in frame.columns if frame[name].dtype == object and frame[name].isna().all()]
     table = pa.Table.from_pandas(frame.astype(dict.fromkeys(empty, "str")), preserve_index=False)
-    told = {**(table.schema.metadata or {}), ORIGIN: json.dumps(about).encode()}
-    held = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata(told), held, compression="zstd")
-    return bytes(held.getvalue())
+    metadata = {**(table.schema.metadata or {}), ORIGIN: json.dumps(about).encode()}
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata(metadata), buffer, compression="zstd")
+    return bytes(buffer.getvalue())
 
 
 ORIGIN = b"tracejury"

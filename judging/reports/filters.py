@@ -187,7 +187,7 @@ def read_split(data: bytes, file: str, name: str) -> Split:
     for part, ids in parsed.items():
         for trace_id in ids if isinstance(ids, list) else ():
             if not isinstance(trace_id, str):
-                raise ValueError(f"{file}: {part!r} holds {str(trace_id)[:60]!r}, which is no trace id")
+                raise ValueError(f"{file}: {part!r} holds {str(trace_id)[:60]!r}, which is not a trace id")
             if parts.setdefault(trace_id, part) != part:
                 raise ValueError(f"{file}: trace {trace_id} is in the splits {parts[trace_id]!r} and {part!r}")
     if not parts:

@@ -149,7 +149,7 @@ def _decoded(data: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise CsvError(
-            f"{file}, line {line}: byte {data[error.start]:#04x} is no UTF-8; save the file as 'CSV UTF-8'"
+            f"{file}, line {line}: byte {data[error.start]:#04x} is not UTF-8; save the file as 'CSV UTF-8'"
         ) from error
     if not text.strip():
         raise CsvError(f"{file}: is empty; its first line must name the columns")

@@ -67,24 +67,24 @@ def shared_cells(cells: pd.DataFrame, missing: Missing, *, all_models: bool) -> 
     return ~is_answer | cells.index.isin(shared.index)
 
 
-def _by_all(answers: pd.DataFrame, keys: list[str], wanted: pd.Series | int) -> pd.Series:
-    """Whether as many judge models as are `wanted` (of each dimension) answered what `keys` name."""
+def _by_all(answers: pd.DataFrame, keys: list[str], numbers: pd.Series | int) -> pd.Series:
+    """Whether as many judge models as `numbers` tells (of each dimension) answered what `keys` name."""
     here = answers.groupby(keys, sort=False)["judge_model"].transform("nunique")
-    return here == (wanted if isinstance(wanted, int) else answers["dimension"].map(wanted))
+    return here == (numbers if isinstance(numbers, int) else answers["dimension"].map(numbers))
 
 
 def overlap_of(cells: pd.DataFrame, scoring: pd.DataFrame, missing: Missing, *, is_wanted: bool) -> Overlap:
     """Measure the overlap of `cells` of judges that report errors, and of the `scoring` cells of those that score."""
-    kept = shared_cells(cells, missing, all_models=True)
+    is_shared = shared_cells(cells, missing, all_models=True)
     answers = cells[cells["state"].isin(ANSWERED_STATES) | (missing == "disagree")]
-    shared = answers[kept.loc[answers.index]]
+    shared = answers[is_shared.loc[answers.index]]
     sizes = answers.groupby("judge_model")["trace_id"].nunique().sort_values(kind="stable")
     return Overlap(
         is_wanted=is_wanted,
         judge_models=int(pd.concat([cells["judge_model"], scoring["judge_model"]]).nunique()),
         traces=int(shared["trace_id"].nunique()),
         of=int(answers["trace_id"].nunique()),
-        left_out=int((~kept).sum()),
+        left_out=int((~is_shared).sum()),
         scores_left_out=int((~shared_cells(scoring, missing, all_models=False)).sum()),
         fewest=str(sizes.index[0]) if sizes.nunique() > 1 else None,
         fewest_traces=int(sizes.iloc[0]) if len(sizes) else 0,

@@ -25,7 +25,7 @@ WORDS: Final = {
     "alpha_ordinal": "alpha (ordinal)", "alpha_nominal": "alpha (nominal)", "pair_alpha": "alpha",
     "p_below_667": "P(alpha < .667)", "p_below_800": "P(alpha < .8)", "mean_sd": "mean SD of 0..1", "sd": "SD of 0..1",
     "off_by_one": "off by one", "two_point": "2-point", "bias": "bias, points",
-    "unmatched_per_trace": "unmatched a trace",
+    "unmatched_per_trace": "unmatched per trace",
     "weighted_f1": "weighted F1", "pair_f1": "pair F1",
     "pass_at_k": "pass@k", "pass_k": "pass^k", "statistic": "chi squared", "p_corrected": "p (corrected)",
     "p_exact": "p (exact)", "p_clustered": "p (by trace)", "p_holm": "p (Holm)", "reason": "empty because",
@@ -68,7 +68,7 @@ def typeset(frame: pd.DataFrame, table: Table, made_from: Mapping[str, Json] | N
         numeric=tuple(heads[name] for name in right),
         said="; ".join([*_paper(table), *_compared(made_from or {}, table), *_alike(same)]),
         notes=(
-            *([] if len(frame) else ["No row: the choice holds nothing for this table."]),
+            *([] if len(frame) else ["No row: the filters select nothing for this table."]),
             *_abbreviations(frame),
             *([f"{', '.join(map(words, zero)).capitalize()}: 0 in every row."] if zero else []),
             *_notes(

@@ -55,12 +55,12 @@ def judge_all(
     """
     versions = judge_versions(dimensions)
     with read_transaction(engine) as connection:
-        wanted = list(traces) if traces is not None else trace_ids(connection, with_steps=True)
+        ids = list(traces) if traces is not None else trace_ids(connection, with_steps=True)
         done = _done(connection, versions)
         digests = trace_digests(connection)
-    if absent := [trace_id for trace_id in wanted if trace_id not in digests]:
+    if absent := [trace_id for trace_id in ids if trace_id not in digests]:
         raise KeyError(f"no trace {absent[0]} in this workspace")
-    todo = {t: [d for d in dimensions if (versions[d].version, t, digests.get(t)) not in done] for t in wanted}
+    todo = {t: [d for d in dimensions if (versions[d].version, t, digests.get(t)) not in done] for t in ids}
     todo = {trace_id: missing for trace_id, missing in todo.items() if missing}
     to_judge = sum(len(missing) for missing in todo.values())
     states: Counter[str] = Counter()
@@ -84,26 +84,27 @@ def judge_all(
     return {
         "run": run_key,
         "model": MODEL,
-        "traces": len(wanted),
+        "traces": len(ids),
         "to_judge": to_judge,
         "cells": sum(states.values()),
         "states": dict(states),
         "findings": findings,
-        "skipped": len(wanted) * len(dimensions) - to_judge,
+        "skipped": len(ids) * len(dimensions) - to_judge,
         "cost_usd": 0.0,
     }
 
 
-def verdicts_of(trace: Trace, wanted: Sequence[Dimension]) -> list[Verdict | Failure]:
+def verdicts_of(trace: Trace, dimensions: Sequence[Dimension]) -> list[Verdict | Failure]:
     """Give the verdicts of the wanted dimensions; a check that breaks on a trace is a failure, never a score."""
     try:
-        return [verdict for verdict in judge_offline(trace, render_trace(trace)) if verdict.rubric in wanted]
+        return [verdict for verdict in judge_offline(trace, render_trace(trace)) if verdict.rubric in dimensions]
     except Exception as error:
         _log.exception("the offline checks failed on trace %s", trace.trace_id)
         reason = f"a check failed: {type(error).__name__}: {error}"
         call = Call(model=MODEL, parameters={"version": checks_version()}, cost_usd=0.0)
         return [
-            Failure(rubric=name, trace_id=trace.trace_id, state="error", reason=reason, call=call) for name in wanted
+            Failure(rubric=name, trace_id=trace.trace_id, state="error", reason=reason, call=call)
+            for name in dimensions
         ]
 
 

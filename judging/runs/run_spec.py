@@ -68,7 +68,7 @@ class RunSpec:
                 raise ValueError(f"{name} must be 1 or more, not {value}")
         foreign = [name for name in self.prices if name not in self.models]
         if foreign:
-            raise ValueError(f"a price for {', '.join(foreign)}, which is no model of this run")
+            raise ValueError(f"a price for {', '.join(foreign)}, which is not a model of this run")
         if self.budget_usd is not None and self.budget_usd < 0:
             raise ValueError(f"a budget cannot be negative: {self.budget_usd}")
         if self.batch and self.mode == "span":

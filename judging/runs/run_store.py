@@ -456,13 +456,13 @@ def check_free(connection: Connection, run: Any) -> None:
         return
     process = process_of(connection.engine, run.owner)
     who = "another machine or database client" if process is None else f"process {process} of this machine"
-    seen = f"its last sign of life came {max(silent, 0):.0f} s ago"
+    seen = f"its last heartbeat was {max(silent, 0):.0f} s ago"
     if place == "unknown":
         remedy = f"wait until it is done, pause it on the page Runs, or start again {GONE_S:.0f} s after it ended"
     elif silent < GONE_S:
         remedy = "wait until it is done, or pause it on the page Runs"
     else:
-        remedy = f"it is stopped or hangs: let it go on, or end it (kill {process}) and start again"
+        remedy = f"it is suspended or hangs: resume it, or end it (kill {process}) and start again"
     raise RunHeldError(f"run {run.run_key} is at work in {who}; {seen}. Try: {remedy}")
 
 

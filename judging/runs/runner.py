@@ -607,8 +607,8 @@ class Runner:
         for group, cell in cells:
             await self._gather_request(group, cell, requests, errors)
         by_key = {cell.key: cell for _, cell in cells}
-        for model, wanted in requests.items():
-            batch_id = await self._handed_in(model, wanted, by_key)
+        for model, batch in requests.items():
+            batch_id = await self._handed_in(model, batch, by_key)
             await self._collect(model, batch_id, errors)
         for group, cell in cells:
             await self._judge_from_batch(group, cell, errors)

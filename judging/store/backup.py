@@ -42,7 +42,7 @@ def back_up_first(workspace: Workspace, reason: str) -> Path:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise WorkspaceError(
-            f"cannot make the folder {folder}: {error.strerror}. Try: free it or its rights"
+            f"cannot make the folder {folder}: {error.strerror}. Try: check the path and its rights"
         ) from error
     suffix = "db" if workspace.engine.dialect.name == "sqlite" else "dump"
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
@@ -55,7 +55,7 @@ def back_up_first(workspace: Workspace, reason: str) -> Path:
 def restore(workspace: Workspace, file: Path) -> None:
     """Put a backup in the place of everything that the database holds, and bring it up to date.
 
-    Raises `WorkspaceError` for a file that is no backup of Tracejury; the database is then as it was.
+    Raises `WorkspaceError` for a file that is not a backup of Tracejury; the database is then as it was.
     """
     engine = workspace.engine
     if engine.dialect.name == "sqlite":
@@ -135,7 +135,7 @@ def _check_sqlite(file: Path) -> None:
             connection.execute("SELECT version_num FROM alembic_version").fetchone()
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
-        raise WorkspaceError(f"{file} is no backup of Tracejury: {error}. Try: another file") from error
+        raise WorkspaceError(f"{file} is not a backup of Tracejury: {error}. Try: another file") from error
     if state != "ok":
         raise WorkspaceError(f"the backup {file} is damaged: {state}. Try: an earlier one")
 
@@ -148,9 +148,9 @@ def _check_dump(file: Path, url: URL) -> None:
             "TRACEJURY_DATABASE, restore it into a new --home, then `tracejury move --to` the PostgreSQL database"
         )
     if not _begins_with(file, _OF_POSTGRESQL):
-        raise WorkspaceError(f"{file} is no backup of Tracejury: `pg_dump` did not write it. Try: another file")
+        raise WorkspaceError(f"{file} is not a backup of Tracejury: `pg_dump` did not write it. Try: another file")
     if " alembic_version " not in _run(["pg_restore", "--list", str(file)], url):
-        raise WorkspaceError(f"{file} is no backup of Tracejury: it holds another database. Try: another file")
+        raise WorkspaceError(f"{file} is not a backup of Tracejury: it holds another database. Try: another file")
 
 
 def _begins_with(file: Path, magic: bytes) -> bool:

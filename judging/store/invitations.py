@@ -36,7 +36,7 @@ def invite(connection: Connection, name: str, *, role: str, days: int, by: str, 
     """Return the secret of a new link for this person; it is stored nowhere. Raises `PeopleError`."""
     name = free_name(connection, name)
     if not 1 <= days <= MOST_DAYS:
-        raise PeopleError(f"an invitation for {days} days is not made: choose 1 to {MOST_DAYS}")
+        raise PeopleError(f"an invitation cannot last {days} days: choose 1 to {MOST_DAYS}")
     if any(one.name == name for one in invitations(connection, now=now)):
         raise PeopleError(f"{name!r} is invited already: revoke that invitation first")
     secret = secrets.token_urlsafe(32)

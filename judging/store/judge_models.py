@@ -61,8 +61,8 @@ class VersionName(NamedTuple):
 def version_names(connection: Connection) -> dict[str, VersionName]:
     """Every judge version by its hash."""
     version = tables.judge_version.c
-    asked = (version.judge_version, version.rubric, version.model, version.mode, version.prompt_order)
-    rows = connection.execute(select(*asked, version.rubric_body)).all()
+    columns = (version.judge_version, version.rubric, version.model, version.mode, version.prompt_order)
+    rows = connection.execute(select(*columns, version.rubric_body)).all()
     return {row.judge_version: _version_name(row) for row in rows}
 
 
@@ -101,13 +101,13 @@ class JudgeVersion(NamedTuple):
 def judge_versions(connection: Connection) -> list[JudgeVersion]:
     """Every version that has finished a cell, by judge and judge model, the oldest first."""
     cell, version = tables.cell, tables.judge_version
-    asked = (version.c.judge_version, version.c.rubric)
+    columns = (version.c.judge_version, version.c.rubric)
     names = version_names(connection)
     rows = connection.execute(
-        select(*asked, func.count().label("cells"))
+        select(*columns, func.count().label("cells"))
         .join(cell, cell.c.judge_version == version.c.judge_version)
         .where(cell.c.state.in_(CELL_STATES))
-        .group_by(*asked)
+        .group_by(*columns)
         .order_by(version.c.rubric, func.min(cell.c.finished_at), version.c.judge_version)
     )
     versions = [

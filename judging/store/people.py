@@ -352,7 +352,7 @@ def free_name(connection: Connection, name: str) -> str:
     """Return the name without spaces around it. Raises `PeopleError` for one that is none or is taken."""
     name = name.strip()
     if not re.fullmatch(r"[\w.@+-][\w .@+-]{0,63}", name):
-        raise PeopleError(f"{name!r} is no name: use 1 to 64 letters, digits, spaces or . _ @ + -")
+        raise PeopleError(f"{name!r} is not a valid name: use 1 to 64 letters, digits, spaces or . _ @ + -")
     known = _row(connection, name)
     if known is not None and known.kind != "imported":
         raise PeopleError(f"{name!r} is taken: choose another name")
@@ -364,7 +364,7 @@ def checked_role(role: str) -> Role:
     for known in ROLES:
         if role == known:
             return known
-    raise PeopleError(f"{role!r} is no role: use one of {', '.join(ROLES)}")
+    raise PeopleError(f"{role!r} is not a role: use one of {', '.join(ROLES)}")
 
 
 def _free_email(connection: Connection, email: str | None, name: str) -> str | None:
@@ -372,7 +372,7 @@ def _free_email(connection: Connection, email: str | None, name: str) -> str | N
     if email is None:
         return None
     if not re.fullmatch(r"[^\s@]+@[^\s@]+", email):
-        raise PeopleError(f"{email!r} is no e-mail address")
+        raise PeopleError(f"{email!r} is not an e-mail address")
     owner = connection.scalar(select(_table.c.annotator).where(_table.c.email == email))
     if owner is not None and owner != name:
         raise PeopleError(f"{email} belongs to {owner}")
@@ -395,7 +395,7 @@ def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported
     known = connection.scalar(select(tables.annotator.c.annotator).where(tables.annotator.c.annotator == name))
     if known is None:
         insert_of = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        made = insert_of(tables.annotator).values(
+        statement = insert_of(tables.annotator).values(
             annotator=name,
             display_name=name,
             kind=kind,
@@ -404,7 +404,7 @@ def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported
             active=True,
             created_at=time.time_ns() // 1000,
         )
-        connection.execute(made.on_conflict_do_nothing())  # another may have made it meanwhile
+        connection.execute(statement.on_conflict_do_nothing())  # another may have made it meanwhile
 
 
 def gold_names(connection: Connection) -> frozenset[str]:

@@ -46,10 +46,10 @@ def named_spans(
 
 
 def _rows(
-    connection: Connection, key: ColumnElement[str], wanted: Collection[str], *columns: ColumnElement[Any]
+    connection: Connection, key: ColumnElement[str], values: Collection[str], *columns: ColumnElement[Any]
 ) -> Iterator[Row[*tuple[Any, ...]]]:
     query = select(_trace.c.trace_id, _span.c.span_id, *columns).join(_trace, _trace.c.trace_key == _span.c.trace_key)
-    ids = list(dict.fromkeys(wanted))
+    ids = list(dict.fromkeys(values))
     for at in range(0, len(ids), AT_ONCE):
         some = query.where(key.in_(ids[at : at + AT_ONCE])).order_by(_span.c.trace_key, _span.c.seq)
         yield from connection.execute(some).all()

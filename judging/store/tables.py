@@ -98,7 +98,7 @@ queue = Table(
     Column("guideline_version", Integer, comment="what people must have read; empty: the newest"),
     Column("due_at", BigInteger, comment="when it is wanted"),
     Column(
-        "gold", Text, comment="whose labels are the right answers of practice; empty: the adjudicated, the author's"
+        "gold", Text, comment="whose labels are the correct answers of practice; empty: the adjudicated, the author's"
     ),
     Column("after_key", Integer, comment="the practice queue that a person must have passed; empty: none"),
     Column("pass_mark", Integer, comment="percent of the points of practice that open the queue"),
@@ -321,7 +321,7 @@ run = Table(
     Column("budget_usd", Float),
     Column("owner", Text, comment="the process that works on it, by a name that no other has; empty: none"),
     Column("epoch", Integer, nullable=False, default=0, comment="counts owners: an earlier one writes nothing more"),
-    Column("heartbeat_at", BigInteger, comment="the owner's last sign of life by the database's clock"),
+    Column("heartbeat_at", BigInteger, comment="the owner's last heartbeat by the database's clock"),
     Column("message", Text, nullable=False, comment="why it stopped"),
     Column("ended_at", BigInteger),
     _when(),
@@ -467,7 +467,7 @@ match = Table(
     Column("label_id", Text, nullable=False),
     Column("finding_key", ForeignKey("finding.finding_key"), nullable=False, index=True),
     Column("status", Text, nullable=False, comment="proposed, confirmed, rejected"),
-    Column("author", Text, nullable=False, comment="who says so; 'auto' for proposals"),
+    Column("author", Text, nullable=False, comment="a person; 'auto' for proposals of the rule"),
     Column("confidence", Float, nullable=False),
     Column("reasons", Text, nullable=False, comment="JSON list"),
     Column("localized", Boolean, nullable=False, comment="a citation resolves to a span of the error"),
@@ -475,7 +475,7 @@ match = Table(
         "withdrawn",
         Boolean,
         nullable=False,
-        comment="a proposal that a later run no longer makes, or a word withdrawn",
+        comment="a proposal that a later run no longer makes, or a withdrawn decision",
     ),
     _when(),
     Index("ix_match_label_id_finding_key", "label_id", "finding_key"),

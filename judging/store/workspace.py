@@ -82,7 +82,7 @@ def open_workspace(home: Path | str | None = None, *, create: bool = True) -> Wo
         reason = str(getattr(error, "orig", None) or error).strip()
         raise WorkspaceError(
             f"cannot open the database of {folder}: {reason}. Try: check TRACEJURY_HOME and TRACEJURY_DATABASE; where "
-            "the file is damaged, `tracejury restore` puts a backup back"
+            "the file is damaged, `tracejury restore` restores a backup"
         ) from error
     return Workspace(home=folder, engine=engine)
 

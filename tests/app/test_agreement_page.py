@@ -359,7 +359,7 @@ def test_a_bar_of_the_team_lists_the_traces_that_the_person_submitted(full: Work
         choose(at, "behind-team", 0)
         assert at.button(key="behind-team-open").label == "Open in Compare"
         choose(at, "behind-team", 6)  # a review of a trace that is not here
-        assert "This trace is not in the workspace." in texts(at.caption)
+        assert "The workspace does not hold this trace." in texts(at.caption)
     rows = next(table.value for table in at.dataframe if "submitted_at" in table.value)
     assert int(rows["errors"].sum()) == 24  # ben's, two of them on the trace that is not here
     hold_blind(full, "me", str(rows["trace_id"].iloc[0]))

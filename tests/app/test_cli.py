@@ -674,4 +674,4 @@ def test_the_maps_of_the_workspace_are_always_used_and_a_wrong_one_is_named(tmp_
     run("ingest", file, "--home", tmp_path / "w")
     assert answer("traces", "--home", tmp_path / "w")[0]["messages"] == 1
     (maps / "bad.toml").write_text("[fields]\nfoo = 'x'\n", encoding="utf-8")
-    assert "line 2: `foo` is no field" in run("ingest", file, "--home", tmp_path / "w", code=2).stderr
+    assert "line 2: `foo` is not a field" in run("ingest", file, "--home", tmp_path / "w", code=2).stderr

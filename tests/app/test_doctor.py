@@ -150,7 +150,7 @@ def test_a_wrong_setting_stops_work(home: Path, no_worker: None, monkeypatch: py
 def test_a_setting_that_nothing_reads_is_named(home: Path, no_worker: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEJURY_SIGNIN", "password")
     of_settings = looked(home)["settings"]
-    assert (of_settings["state"], "nothing reads TRACEJURY_SIGNIN" in of_settings["message"]) == ("note", True)
+    assert (of_settings["state"], "unknown settings: TRACEJURY_SIGNIN" in of_settings["message"]) == ("note", True)
     assert "TRACEJURY_SIGN_IN" in of_settings["remedy"]
 
 

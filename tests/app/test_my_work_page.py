@@ -87,7 +87,7 @@ def test_an_annotator_whom_nobody_leads_is_told_that_there_is_nobody_to_write_to
     monkeypatch.setattr(session, "signed_in", lambda: session.User(name="ada", role="annotator"))
     at = open_page("my_work")
     assert at.text_area.len == 0
-    assert "there is nobody to write to" in at.caption[-1].value
+    assert "There is nobody to write to" in at.caption[-1].value
 
 
 def test_without_sign_in_a_mention_reaches_whoever_does_not_label_and_all_who_worked_here_can_be_written_to(

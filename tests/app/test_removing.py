@@ -116,7 +116,7 @@ def test_only_a_backup_is_restored(full: Workspace, tmp_path: Path, content: byt
     before = count(full, "trace")
     outcome = CliRunner().invoke(main, ["restore", str(tmp_path / "bad.db"), "--yes", "--home", str(full.home)])
     assert outcome.exit_code == 1
-    assert "is no backup of Tracejury" in outcome.output
+    assert "is not a backup of Tracejury" in outcome.output
     assert count(full, "trace") == before
 
 

@@ -148,4 +148,4 @@ def test_a_row_of_a_trace_that_is_not_here_says_so(full: Workspace, open_page: O
         here = set(trace_ids(connection))
     rows = next(frame.value for frame in at.dataframe if "label_id" in frame.value.columns)
     choose(at, "preview-labels", [str(one) in here for one in rows["trace_id"]].index(False))
-    assert "This trace is not in the workspace." in [caption.value for caption in at.caption]
+    assert "The workspace does not hold this trace." in [caption.value for caption in at.caption]

@@ -66,6 +66,8 @@ def test_a_link_to_a_trace_outside_ones_share_says_so_and_why(
         key = make_queue(connection, QueueSpec(name="mine", author="boss"), ["t1"], now=1)
     page = profile.new_page()
     shown(page, f"{address}/?queue={key}&trace=t3", "t1")
-    expect(page.get_by_text("You may not open trace 't3' here: it is not in your share of this queue")).to_be_visible()
+    expect(
+        page.get_by_text("You may not open trace 't3' here: it is not assigned to you in this queue")
+    ).to_be_visible()
     shown(page, f"{address}/?queue={key}&trace=gone", "t1")
     expect(page.get_by_text("this workspace holds no such trace")).to_be_visible()

@@ -728,7 +728,7 @@ BAD: dict[str, tuple[object, str, str]] = {
         [{**row, "span_id": None} for row in made.logfire_rows()], "a row without trace id or span id", "span_id",
     ),
     "jaeger without trace": (
-        {"data": [{"traceID": "ab", "operationName": "x", "of": {"spanID": 1}}, 7]}, "no trace of Jaeger", "again",
+        {"data": [{"traceID": "ab", "operationName": "x", "of": {"spanID": 1}}, 7]}, "not a Jaeger trace", "again",
     ),
     "langsmith without id": ([{"run_type": "llm", "trace_id": "t", "name": "x"}], "a run without id", "`id`"),
     "weave without id": ([{"op_name": "x", "trace_id": None, "started_at": ""}], "a call without id", "trace_id"),

@@ -78,12 +78,12 @@ def test_kinds_may_be_told_by_the_spans_name() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[fields]\ninput_messages = 'a'\nfoo = 'b'\n", "line 3: `foo` is no field"),
+        ("[fields]\ninput_messages = 'a'\nfoo = 'b'\n", "line 3: `foo` is not a field"),
         ("[fields]\n\ninput = 3\n", "line 3: `input` is 3"),
         ("[fields]\ninput = 'a $.x[y]'\n", "line 2: `input` has the path $'.x[y]'"),
         ("[kind]\nattribute = 'a'\n[kind.values]\nx = 'MODEL'\n", "line 4: `x` names the kind 'MODEL'"),
         ("[kind.values]\nx = 'LLM'\n", "`kind` lacks `attribute`"),
-        ("[field]\n", "line 1: `field` is no part of a map"),
+        ("[field]\n", "line 1: `field` is not part of a map"),
         ("[fields\n", "is no TOML"),
         ("", "maps nothing"),
     ],

@@ -238,7 +238,7 @@ class TestPractice:
         with write_transaction(space.engine) as connection:
             assert with_answers(connection, [ONE, trace_id(1)], gold="eve", author="root") == [ONE]
             assert with_answers(connection, [ONE], gold=None, author="root") == []
-            with pytest.raises(QueueError, match="has no right answers of eve"):
+            with pytest.raises(QueueError, match="has no correct answers from eve"):
                 make_practice(connection, spec, [ONE, trace_id(1)], now=T0)
             make_practice(connection, spec, [ONE], now=T0)
             assert gold_of(connection, ONE) == "eve"

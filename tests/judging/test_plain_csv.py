@@ -86,7 +86,7 @@ def test_a_label_of_a_judge_is_a_flag_and_its_score_a_number() -> None:
         (ERRORS.encode() + b't,"1\n2",low,LC,1,1,1\n\n,3,low,LC,1,1,1\n', "e.csv, line 5: trace_id is empty"),
         (ERRORS.encode() + b"t,1,low,LC,1,1\n", "e.csv, line 2: fewer cells than the first line, which has 7"),
         (ERRORS.encode() + b"t,1,low,LC,1,1,1,1,1\n", "e.csv, line 2: more cells than the first line, which has 7"),
-        (ERRORS.encode() + b"t,1,l\xf6w,LC,1,1,1\n", "e.csv, line 2: byte 0xf6 is no UTF-8"),
+        (ERRORS.encode() + b"t,1,l\xf6w,LC,1,1,1\n", "e.csv, line 2: byte 0xf6 is not UTF-8"),
         ("\ufeffa,b\n".encode("utf-16"), "is UTF-16, not UTF-8"),
     ],
 )

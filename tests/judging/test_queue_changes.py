@@ -349,7 +349,7 @@ class TestPeople:
         with write_transaction(space.engine) as connection:
             add_person(connection, "ada", role="annotator", by="root")
         act(space, "assign_queue", queue, ["ada"])
-        with pytest.raises(QueueError, match="'eve' is no active person"):
+        with pytest.raises(QueueError, match="'eve' is not an active person"):
             act(space, "assign_queue", queue, ["ada", "eve"])
 
     def test_open_places_of_a_person_go_to_others_evenly_and_what_was_done_stays(self, space: Workspace) -> None:

@@ -136,7 +136,7 @@ not_applicable = "no plan"
         "title: is missing. Try: write it",
         "judges: is empty",
         "annotator: is missing. Try: write it",
-        "anotator: no field of a rubric. Try: correct its name",
+        "anotator: not a field of a rubric. Try: correct its name",
         "examples.0.reply.score: Input should be less than or equal to 3",
         "a rubric that asks for a score needs [anchors]",
         "not_applicable_phrases need not_applicable",
@@ -184,7 +184,7 @@ def test_what_is_missing_is_named(change: str, message: str) -> None:
 
 
 def test_an_unknown_key_is_refused_since_it_is_mostly_a_slip() -> None:
-    with pytest.raises(RubricError, match="anotator: no field of a rubric"):
+    with pytest.raises(RubricError, match="anotator: not a field of a rubric"):
         parse_rubric(b'anotator = "x"\n' + OWN.encode(), "own.toml")
 
 

@@ -469,7 +469,7 @@ def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_starts_a_run_that_is_at_work_is_told_who_holds_it(tmp_path: Path) -> None:
     grid, beside = planned(tmp_path, traces=1), Counting()
     taken(grid)
-    told = rf"run 1 is at work in process {os.getpid()} of this machine; its last sign of life came 0 s ago. Try: wait"
+    told = rf"run 1 is at work in process {os.getpid()} of this machine; its last heartbeat was 0 s ago. Try: wait"
     with pytest.raises(RunHeldError, match=told):
         grid.run(beside)
     with pytest.raises(RunHeldError, match="is at work"):

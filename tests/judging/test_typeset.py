@@ -90,7 +90,7 @@ def test_two_sides_are_named_and_a_table_without_rows_says_so(made: dict[str, pd
     table = next(table for table in TABLES if table.name == "compared_errors")
     shown = typeset(made[table.name].head(0), table, {**MADE, "compared": ["checks", "person=ben"]})
     assert "left: checks; right: person=ben" in shown.said
-    assert shown.notes[0] == "No row: the choice holds nothing for this table."
+    assert shown.notes[0] == "No row: the filters select nothing for this table."
 
 
 def test_lowest_and_highest_scores_are_no_interval(made: dict[str, pd.DataFrame]) -> None:

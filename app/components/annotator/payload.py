@@ -82,14 +82,14 @@ class Document:
         texts = self._sent(text_numbers, whole=whole)
         return {"digest": self.digest, "first": first, "blocks": list(self.blocks[first:last]), "texts": texts}
 
-    def layouts(self, wanted: Iterable[str]) -> JsonObject:
+    def layouts(self, places: Iterable[str]) -> JsonObject:
         """The layouts of texts by their names: a number, with `p` behind it where the text is read as prose.
 
         As many of them as `LAYOUT_ROOM` allows, one at least; a name that is none is left out.
         """
         laid: dict[str, Any] = {}
         room = LAYOUT_ROOM
-        for name in wanted:
+        for name in places:
             number = name.removesuffix("p")
             if not number.isdecimal() or int(number) >= len(self.texts):
                 continue
@@ -102,8 +102,8 @@ class Document:
 
     def search(self, query: str) -> list[int]:
         """Spans (seq) with a text that holds `query`, whatever its case."""
-        wanted = query.casefold()
-        hits = {number for number, text in enumerate(self.texts) if wanted in text.casefold()}
+        needle = query.casefold()
+        hits = {number for number, text in enumerate(self.texts) if needle in text.casefold()}
         return [seq for seq, numbers in enumerate(self.block_texts) if not hits.isdisjoint(numbers)]
 
     def _index_texts(self) -> list[int]:

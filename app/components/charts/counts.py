@@ -96,9 +96,10 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
     figure = go.Figure()
     parts = [f"{part / places:.0%} to {(part + 1) / places:.0%}" for part in range(places)]
     for side, color in SIDE_COLORS.items():
-        mine = counts[counts["side"] == side].groupby("place")["count"].sum().reindex(range(places), fill_value=0)
+        by_place = counts[counts["side"] == side].groupby("place")["count"].sum().reindex(range(places), fill_value=0)
         figure.add_bar(
-            x=[(part + 0.5) / places for part in range(places)], y=mine.tolist(), name=f"{side} ({mine.sum():,})",
+            x=[(part + 0.5) / places for part in range(places)], y=by_place.tolist(),
+            name=f"{side} ({by_place.sum():,})",
             marker={"color": color}, customdata=[[side, part, words] for part, words in enumerate(parts)],
             hovertemplate="%{customdata[2]} of the trace, errors: %{y:,}<extra>" + side + "</extra>",
         )  # fmt: skip

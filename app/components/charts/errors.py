@@ -142,9 +142,9 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     for note, label in zip(figure.layout.annotations, labels, strict=True):
         note.hovertext = str(label)
     for place, label in enumerate(labels):
-        mine = coverage[coverage["label"] == label]
+        rows = coverage[coverage["label"] == label]
         for kind in KINDS:
-            bars = mine[mine["kind"] == kind].set_index("impact").reindex(index=list(IMPACTS))
+            bars = rows[rows["kind"] == kind].set_index("impact").reindex(index=list(IMPACTS))
             bars = bars.reindex(columns=[*bars.columns.union(WHOSE, sort=False)])
             bars[WHOSE] = bars[WHOSE].ffill().bfill()
             _impact_bar(figure, bars, kind, 1 + place // columns, 1 + place % columns, is_first=place == 0)
@@ -169,14 +169,14 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
     size = max(3, min(11, 900 // max(len(place), 1)))
     figure = go.Figure()
     for level, (name, color) in enumerate(LEVELS):
-        mine = pairs[pairs["level"] == level]
+        rows = pairs[pairs["level"] == level]
         figure.add_scatter(
-            x=[place[error] for error in mine["error_id"]],
-            y=mine["label"],
+            x=[place[error] for error in rows["error_id"]],
+            y=rows["label"],
             mode="markers",
-            name=f"{name} ({len(mine) if counts is None else counts[level]:,})",
+            name=f"{name} ({len(rows) if counts is None else counts[level]:,})",
             marker=narrow(size, color) | {"opacity": 0.45 if level == 0 else 1},
-            customdata=mine[["trace_id", "error_id", "label", "impact"]].to_numpy(),
+            customdata=rows[["trace_id", "error_id", "label", "impact"]].to_numpy(),
             hovertemplate="%{customdata[2]}: "
             + name
             + "<br>%{customdata[3]} impact, trace %{customdata[0]}<extra></extra>",
@@ -295,14 +295,14 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
     rows = rows.reindex(columns=[*rows.columns.union([*WHOSE, "share_low", "share_high"], sort=False)])
     order = list(dict.fromkeys(rows["row"]))
     for score, color in enumerate(SCORE_COLORS):
-        mine = rows[rows["score"] == score]
+        of_score = rows[rows["score"] == score]
         figure.add_bar(
-            x=mine["share"],
-            y=mine["row"],
+            x=of_score["share"],
+            y=of_score["row"],
             orientation="h",
             name=str(score),
-            marker={"color": color, "opacity": np.where(mine["n"] < TOO_FEW, FAINT, 1.0)},
-            customdata=mine[[*WHOSE, "side", "score", "count", "n", "share_low", "share_high"]].to_numpy(),
+            marker={"color": color, "opacity": np.where(of_score["n"] < TOO_FEW, FAINT, 1.0)},
+            customdata=of_score[[*WHOSE, "side", "score", "count", "n", "share_low", "share_high"]].to_numpy(),
             hovertemplate="score "
             + str(score)
             + ": %{customdata[5]} of %{customdata[6]} (%{x:.0%}) [%{customdata[7]:.0%}, %{customdata[8]:.0%}]"
@@ -320,7 +320,7 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
 
 
 def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
-    """Two sides of each figure joined by a line; bold where the interval of the difference leaves out 0.
+    """Two sides of each metric joined by a line; bold where the interval of the difference leaves out 0.
 
     `differences`: label, judge, left, right, difference, low, high, n, significant. `customdata` begins with the judge.
     """
@@ -355,21 +355,21 @@ def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
     """
     figure = go.Figure()
     for state, color in MATCH_COLORS.items():
-        mine = marks[marks["state"] == state]
-        if mine.empty:
+        of_state = marks[marks["state"] == state]
+        if of_state.empty:
             continue
         figure.add_scatter(
-            x=mine["seq"] + 1,
-            y=mine["lane"],
+            x=of_state["seq"] + 1,
+            y=of_state["lane"],
             mode="markers",
             name=state,
             marker={
                 "color": color,
                 "size": 13,
-                "symbol": ["diamond" if valid else "x" for valid in mine["is_valid"]],
+                "symbol": ["diamond" if valid else "x" for valid in of_state["is_valid"]],
                 "line": {"width": 1, "color": GREY},
             },
-            customdata=mine[["key", "label"]].to_numpy(),
+            customdata=of_state[["key", "label"]].to_numpy(),
             hovertemplate="%{customdata[1]}<br>S%{x}<extra>" + state + "</extra>",
         )
     figure.update_xaxes(title="span, in reading order", tickprefix="S", range=[0.2, spans + 0.8], zeroline=False)

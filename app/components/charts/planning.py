@@ -15,17 +15,17 @@ _COLORS: Final = (BLUE, ORANGE, SKY, VERMILLION)
 _DASHES: Final = ("solid", "dash", "dot", "dashdot")
 
 
-def power_curve(curves: pd.DataFrame, *, wanted: float) -> go.Figure:
+def power_curve(curves: pd.DataFrame, *, goal: float) -> go.Figure:
     """The power over traces (`study.study_curves`), with a line at the power that is wanted."""
     figure = _lines(curves, "power", scale=1.0)
-    figure.add_hline(y=wanted, line={"width": 1, "dash": "dot", "color": GRID})
+    figure.add_hline(y=goal, line={"width": 1, "dash": "dot", "color": GRID})
     return _finished(figure, y_title="Power", limits=(0, 1.02))
 
 
-def width_curve(curves: pd.DataFrame, *, wanted: float) -> go.Figure:
+def width_curve(curves: pd.DataFrame, *, goal: float) -> go.Figure:
     """The width of the 95 % interval over traces, in points, with a line at the width that is wanted."""
     figure = _lines(curves, "width", scale=100.0)
-    figure.add_hline(y=100 * wanted, line={"width": 1, "dash": "dot", "color": GRID})
+    figure.add_hline(y=100 * goal, line={"width": 1, "dash": "dot", "color": GRID})
     return _finished(figure, y_title="Width of the 95 % interval, points")
 
 

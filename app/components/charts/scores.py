@@ -159,7 +159,7 @@ def alpha_histogram(
 
 
 def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str, is_dark: bool = False) -> go.Figure:
-    """Every pair of raters: the figure as shade and text, the overlap n below it; each can be clicked.
+    """Every pair of raters: its value as shade and text, the overlap n below it; each can be clicked.
 
     `pairs`: rater_a, rater_b, n and the metric; each pair is drawn on both sides of the diagonal. `customdata` is
     (rater_a, rater_b, n, value).
@@ -204,12 +204,12 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
     order = in_order(cells["dimension"], DIMENSIONS)
     figure = go.Figure()
     for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", *unscored)):
-        mine = cells[cells["outcome"] == outcome]
+        of_outcome = cells[cells["outcome"] == outcome]
         words = outcome.replace("_", " ")
         look = {"color": colors[outcome]} if outcome in colors else _failed_look(outcome)
         figure.add_bar(
-            x=mine["dimension"], y=mine["count"], name=words, marker=look,
-            customdata=mine[["dimension", "outcome", "count"]],
+            x=of_outcome["dimension"], y=of_outcome["count"], name=words, marker=look,
+            customdata=of_outcome[["dimension", "outcome", "count"]],
             hovertemplate=words + ", cells: %{y:,}<extra>%{x}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)), legend={"traceorder": "normal"})

@@ -108,14 +108,14 @@ def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str, 
     raters = sorted(set(known["rater"]))
     figure = go.Figure()
     for score, color in enumerate(SCORE_COLORS):
-        mine = known[known["value"].round() == score]
+        rows = known[known["value"].round() == score]
         figure.add_scatter(
-            x=[place[unit] for unit in mine["unit"]],
-            y=mine["rater"],
+            x=[place[unit] for unit in rows["unit"]],
+            y=rows["rater"],
             mode="markers",
             name=f"score {score}",
             marker=narrow(size, color),
-            customdata=mine[["unit", "rater"]].to_numpy(),
+            customdata=rows[["unit", "rater"]].to_numpy(),
             hovertemplate="%{customdata[1]}: " + str(score) + "<br>trace %{customdata[0]}<extra></extra>",
         )
     figure.update_xaxes(title=x_title, showticklabels=False, showgrid=False, range=[-1, max(len(order), 12)])

@@ -20,7 +20,7 @@ GREEN, PURPLE, YELLOW, GREY = "#009E73", "#CC79A7", "#F0E442", "#8A8F98"
 SERIES: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
 """In the order in which judges, models and people take them; the eighth begins again."""
 SCORE_COLORS: Final = (VERMILLION, ORANGE, SKY, BLUE)
-FAINT = 0.45  # opacity of a figure with too few units
+FAINT = 0.45  # opacity of a mark with too few units
 ROW, HEAD = 26, 96  # pixels of one row of a grid or forest, and of everything around the rows
 CARD = 400  # pixels that a chart in half a page of 1280 has for its marks
 LEGEND: Final = {

@@ -42,8 +42,8 @@ def texts_payload(pair: Pair, reading: TraceText) -> list[Json]:
     """The spans that either side names, in reading order, each text in marked segments."""
     reference = set(pair.error.span_ids) if pair.error is not None else set()
     judge = _cited(pair.finding)
-    wanted = reference | judge | _evidence_spans(pair)
-    blocks = [block for block in reading.blocks if block.span_id in wanted]
+    span_ids = reference | judge | _evidence_spans(pair)
+    blocks = [block for block in reading.blocks if block.span_id in span_ids]
     return [
         {
             "span_id": block.span_id,

@@ -122,7 +122,9 @@ def reassign(key: int, names: list[str], chosen: list[str]) -> None:
     with st.popover("Reassign open places of a person"):
         leaver = st.selectbox("From", names, index=None, key=f"reassign-from-{key}", accept_new_options=not names)
         heirs = [name for name in chosen if name != leaver]
-        st.caption(f"To {', '.join(heirs)}." if heirs else "To nobody yet. Try: choose them under People.")
+        st.caption(
+            f"To {', '.join(heirs)}." if heirs else "Nobody to reassign to yet. Try: choose people under People."
+        )
         if st.button("Reassign", key="reassign", disabled=not (leaver and heirs)):
             done = attempt(
                 lambda connection: queue_changes.reassign(

@@ -194,7 +194,7 @@ def chances_words(chances: Mapping[str, float | None]) -> str:
     if not chances:
         return ""
     if None in chances.values():
-        return "Nobody knows their chance to be drawn: rates of all traces cannot be estimated from them."
+        return "Their chance to be drawn is unknown: rates of all traces cannot be estimated from them."
     if is_equal(chances):
         return "All have the same chance to be drawn: every estimate holds for the traces that match."
     return (
@@ -220,10 +220,10 @@ def make_queue(chances: Mapping[str, float | None], spec: Callable[[], QueueSpec
     """The spec is built here, so that an impossible one is refused in words like any other problem."""
 
     def make(connection: Connection) -> int:
-        made = spec()
-        if made.practice:
-            return make_practice(connection, made, list(chances), now=now())
-        return queue.make_queue(connection, made, list(chances), now=now(), chances=chances)
+        new_queue = spec()
+        if new_queue.practice:
+            return make_practice(connection, new_queue, list(chances), now=now())
+        return queue.make_queue(connection, new_queue, list(chances), now=now(), chances=chances)
 
     if attempt(make):
         forget_hand_picked("filter")
@@ -261,7 +261,7 @@ def fields(start: Given, key: str) -> Given:
         )  # fmt: skip
         due = st.date_input(
             "Due", start.due, key=f"{key}_due", width=180,
-            help="The due date is shown to everyone and enforced for nobody. It means the end of that day, UTC.",
+            help="The due date is shown to everyone and not enforced. It means the end of that day, UTC.",
         )  # fmt: skip
         blind = st.checkbox(
             "Blind",
@@ -290,7 +290,7 @@ def practice_fields(start: Given, key: str) -> tuple[str | None, int | None, int
     with st.container(horizontal=True, vertical_alignment="bottom"):
         gold = st.selectbox(
             "Correct answers of practice", golds, index=golds.index(start.gold), key=f"{key}_gold", width=220,
-            format_func=lambda one: one or "the gold, else mine",
+            format_func=lambda one: one or "the gold, else my own labels",
             help="Whose labels a person's practice is compared with; only traces that they submitted are taken.",
         )  # fmt: skip
         after = st.selectbox(
@@ -412,7 +412,7 @@ def practice_results(key: int) -> None:
     with read_transaction(workspace().engine) as connection:
         table = results(connection, key)
     if table.empty:
-        st.caption("Nobody has submitted a trace of this queue yet.")
+        st.caption("No trace of this queue has been submitted yet.")
         return
     st.dataframe(
         table.sort_values("percent"), hide_index=True, placeholder="n/a",
@@ -510,9 +510,9 @@ def matrix(
 ) -> pd.DataFrame:
     """trace, name, wanted, counted, then a column a person with the state of their work."""
     table: dict[str, dict[str, Any]] = {}
-    for trace_id, wanted, who, occasion, state, late in rows:
+    for trace_id, goal, who, occasion, state, late in rows:
         line = table.setdefault(
-            trace_id, {"trace": trace_id, "name": titles.get(trace_id, ""), "wanted": wanted, "counted": 0}
+            trace_id, {"trace": trace_id, "name": titles.get(trace_id, ""), "wanted": goal, "counted": 0}
         )
         if not who:
             continue

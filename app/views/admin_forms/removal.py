@@ -18,7 +18,7 @@ def remove_form(workspace: Workspace, trace_ids: Sequence[str], *, by: str, may_
     """Let the person choose traces and remove them; what was done, once it is."""
     chosen = st.multiselect(
         "Traces to remove", trace_ids[:MOST_OFFERED], key="remove-traces",
-        help="`tracejury traces remove` on the command line takes them too.",
+        help="`tracejury traces remove` does the same on the command line.",
     )  # fmt: skip
     if not chosen:
         return None

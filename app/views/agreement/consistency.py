@@ -119,9 +119,9 @@ def _with_bounds(value: float | None, low: float | None, high: float | None, rea
 def runs_card(filters: Filters, table: pd.DataFrame) -> None:
     label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
     judge_model, dimension = table.loc[table["label"] == label, ["judge_model", "dimension"]].iloc[0]
-    mine = open_to_me(estimate(filters, "run_marks", str(judge_model), str(dimension)))
+    marks = open_to_me(estimate(filters, "run_marks", str(judge_model), str(dimension)))
     event = plot(
-        charts.run_strip(mine, units=int(mine["units"].iloc[0]) if len(mine) else None),
+        charts.run_strip(marks, units=int(marks["units"].iloc[0]) if len(marks) else None),
         key="chart-runs",
         alt="Score strip",
     )

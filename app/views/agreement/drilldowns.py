@@ -81,20 +81,20 @@ def drill_into_repeats(
 ) -> None:
     """The traces of a judge's runs; `between`: those whose spread lies there; `of`: these traces alone."""
     table = estimate(filters, "table.trace_spread")
-    mine = table[
+    rows = table[
         (table["judge_model"] == judge_model)
         & (table["dimension"] == dimension)
         & ((table["split"] == split) | (not split))
     ]
-    mine = mine[mine["ratings"] > 1].sort_values("sd", ascending=False, kind="stable")
+    rows = rows[rows["ratings"] > 1].sort_values("sd", ascending=False, kind="stable")
     if between is not None:
-        mine = mine[charts.in_bar(mine["sd"], between)]
-    mine = mine if of is None else mine[mine["unit"].isin(of)]
+        rows = rows[charts.in_bar(rows["sd"], between)]
+    rows = rows if of is None else rows[rows["unit"].isin(of)]
     columns = ["unit", "judge_model", "ratings", "failed", "not_applicable", "mean", "low", "high", "sd"]
-    listed(filters, mine[columns].rename(columns={"unit": "trace_id"}), key=key)
+    listed(filters, rows[columns].rename(columns={"unit": "trace_id"}), key=key)
 
 
-RATER_FIGURES: dict[str, str] = {
+RATER_METRICS: dict[str, str] = {
     "exact": "Exact accuracy",
     "off_by_one": "Off-by-one accuracy",
     "bucketed": "Bucketed accuracy",
@@ -109,8 +109,8 @@ def drill_into_raters(filters: Filters, dimension: str, metric: str, first: str,
     """The estimate of two raters with its interval, and the traces that both scored."""
     pair = estimate(filters, "rater_pair", dimension, first, second)
     for _, one in pair[pair["metric"] == metric].iterrows():
-        told = cell_text(dict(one))
-        st.caption(plain(f"{first} and {second}, {RATER_FIGURES[metric]}: {told}"))
+        text = cell_text(dict(one))
+        st.caption(plain(f"{first} and {second}, {RATER_METRICS[metric]}: {text}"))
     both = estimate(filters, "rows_for_raters", dimension, first, second)
     named = {"first": f"{first} gave", "second": f"{second} gave"}
     row = listing(
@@ -142,8 +142,8 @@ def drill_into_errors(
     rate: str = "",
 ) -> None:
     """The errors behind a mark."""
-    wanted = judge_model, dimension, split, impact, error_dimension, kind, rate
-    pairs = with_labels(estimate(filters, "rows_for_errors", *wanted))
+    cell = judge_model, dimension, split, impact, error_dimension, kind, rate
+    pairs = with_labels(estimate(filters, "rows_for_errors", *cell))
     columns = [
         "trace_id", "error_id", "impact", "dimensions", "label", "judge_model", "dimension", "caught", "localized",
         "match_status", "annotator",
@@ -174,7 +174,7 @@ def listed(
 def open_trace(link: Mapping[str, str], *, key: str) -> None:
     """A button that leads to Compare; to the first span of the error in Work while there is no judge to compare."""
     if not listings.has_trace(link["trace"]):
-        st.caption("This trace is not in the workspace.")
+        st.caption("The workspace does not hold this trace.")
     elif is_judged():
         open_in_compare(link, key=key)
     else:

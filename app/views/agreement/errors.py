@@ -104,7 +104,7 @@ def incomplete_card(filters: Filters) -> None:
 @card(
     "strip",
     "Reference errors by judge",
-    "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Errors that are the judge's own dimension only.",
+    "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Only errors of the judge's own dimension.",
     height=560,
 )
 def strip_card(filters: Filters) -> None:
@@ -119,7 +119,7 @@ def strip_card(filters: Filters) -> None:
     point = chosen_point(event)
     if pairs.empty:
         st.caption(
-            why_no_errors(filters) if counts["errors"].iloc[0] == 0 else "All of them are of traces left out here."
+            why_no_errors(filters) if counts["errors"].iloc[0] == 0 else "All of them are on traces left out here."
         )
         return
     if point is None:
@@ -167,7 +167,7 @@ def grid_card(filters: Filters) -> None:
 @card(
     "map",
     "Precision and recall",
-    "One mark a judge; an arrow leads from caught to localized; curves of equal F1.",
+    "One mark per judge; an arrow leads from caught to localized; curves of equal F1.",
     height=420,
 )
 def map_card(filters: Filters) -> None:
@@ -236,7 +236,7 @@ FINDING_COUNTS = {
     "false_alarm": "Unmatched findings that a person judged so on Compare",
     "duplicate": "Unmatched findings that a person judged so on Compare; reviewed, but not valid",
     "citations": "Places that the findings cite",
-    "invalid_citations": "Of the citations those that resolve to no span of the trace",
+    "invalid_citations": "Citations that resolve to no span of the trace",
 }
 """What the counts of `findings.finding_table` count."""
 
@@ -273,11 +273,11 @@ def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def drill_into_findings(filters: Filters, judge_model: str, dimension: str, split: str) -> None:
     """The findings of a judge, the unmatched ones first."""
     findings = estimate(filters, "findings")
-    mine = findings[
+    rows = findings[
         (findings["judge_model"] == judge_model) & (findings["dimension"] == dimension) & (findings["split"] == split)
     ]
-    mine = findings_said(open_to_me(mine).sort_values("matched", kind="stable").head(MOST_ROWS))
-    words = mine[["trace_id", "finding_id", "judge_model", "matched", "verdict", "impact", "description", "cites"]]
+    rows = findings_said(open_to_me(rows).sort_values("matched", kind="stable").head(MOST_ROWS))
+    words = rows[["trace_id", "finding_id", "judge_model", "matched", "verdict", "impact", "description", "cites"]]
     row = listing(
         words.assign(cites=words["cites"].map(lambda cites: ", ".join(map(str, cites)))), key="behind-findings"
     )

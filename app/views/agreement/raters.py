@@ -32,7 +32,7 @@ from tracejury.app.placeholders import with_placeholder
 from tracejury.app.session import link_params
 from tracejury.app.views.agreement.cards import card, few_names, plot
 from tracejury.app.views.agreement.drilldowns import (
-    RATER_FIGURES,
+    RATER_METRICS,
     compare_link,
     drill_into_ceiling,
     drill_into_raters,
@@ -46,7 +46,7 @@ from tracejury.judging.agreement.inputs import InputName, Inputs
 from tracejury.judging.agreement.matchers import ALL, decided_by_both
 from tracejury.judging.reports.filters import Filters
 
-CEILING_METRICS = {"pair_alpha" if name == "alpha" else name: title for name, title in RATER_FIGURES.items()}
+CEILING_METRICS = {"pair_alpha" if name == "alpha" else name: title for name, title in RATER_METRICS.items()}
 """As `people_estimates` names them: those of a judge and its reference."""
 
 
@@ -83,14 +83,14 @@ def raters_card(filters: Filters) -> None:
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
         metric = st.selectbox(
-            "Metric", list(RATER_FIGURES), index=list(RATER_FIGURES).index("ac2"), key="raters_metric", width=240,
-            format_func=lambda name: RATER_FIGURES[name],
+            "Metric", list(RATER_METRICS), index=list(RATER_METRICS).index("ac2"), key="raters_metric", width=240,
+            format_func=lambda name: RATER_METRICS[name],
         )  # fmt: skip
     pairs = estimate(filters, "rater_pairs", str(dimension))
     left, right = st.columns([1, 1])
     with left:
         event = plot(
-            charts.rater_grid(pairs, metric=str(metric), title=RATER_FIGURES[str(metric)], is_dark=is_dark()),
+            charts.rater_grid(pairs, metric=str(metric), title=RATER_METRICS[str(metric)], is_dark=is_dark()),
             key="chart-raters",
             alt="Raters",
         )
@@ -256,9 +256,9 @@ def majority_card(filters: Filters) -> None:
 
 def rows_for_votes(votes: pd.DataFrame, about: str, column: str) -> pd.DataFrame:
     """The votes on a dimension, or on errors, that a column of `majority.vote_table` counts."""
-    mine = votes[votes["about"] == about]
-    several = mine[mine["outcome"] != "one person"]
+    rows = votes[votes["about"] == about]
+    several = rows[rows["outcome"] != "one person"]
     outcome = column.replace("_", " ")
     if outcome in majority.OUTCOMES:
-        return mine[mine["outcome"] == outcome]
+        return rows[rows["outcome"] == outcome]
     return several[several["votes"] == several["people"]] if column == "unanimous" else several

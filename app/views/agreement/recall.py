@@ -120,7 +120,7 @@ def costs_card(filters: Filters) -> None:
     )
 
 
-SPENT_WORDS = {"cost_usd": "dollars a trace", "tokens": "tokens a trace"}
+SPENT_WORDS = {"cost_usd": "dollars per trace", "tokens": "tokens per trace"}
 RIGHT = st.column_config.TextColumn(alignment="right")
 
 
@@ -183,5 +183,5 @@ def rule_words(row: Mapping[Any, Any]) -> str:
     ]
     whose = {"own pairs": "pairs labelled in this workspace", "shipped pairs": "the pairs that the rule ships with"}
     by = "" if row["measured_on"] == row["corrected_by"] else f"; corrected by {whose[row['corrected_by']]}"
-    told = f"The rule on {whose[row['measured_on']]}: {', '.join(rates)}{by}."
-    return f"{told} Measure it on these traces: tracejury match sample, then match score."
+    sentence = f"The rule on {whose[row['measured_on']]}: {', '.join(rates)}{by}."
+    return f"{sentence} Measure it on these traces: tracejury match sample, then match score."

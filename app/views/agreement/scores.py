@@ -110,13 +110,13 @@ def calibration_card(filters: Filters) -> None:
         st.caption("No judge gave a score to a trace that the reference scored.")
         return
     label = st.selectbox("Judge", labels, key="calibration_judge", width=240)
-    mine = table[table["label"] == label]
-    event = plot(charts.calibration_dots(mine), key="chart-calibration", alt="Calibration")
+    rows = table[table["label"] == label]
+    event = plot(charts.calibration_dots(rows), key="chart-calibration", alt="Calibration")
     point = chosen_point(event)
     if point is None:
         st.caption(f"Hollow: n < {TOO_FEW}. Click a mark to list its traces.")
         return
-    one = mine.iloc[0]
+    one = rows.iloc[0]
     drill_into_scores(
         filters, judge_model=str(one["judge_model"]), dimension=str(one["dimension"]), split=str(one["split"]),
         judge_score=f"{float(point[0]):g}", key="behind-calibration",
@@ -130,8 +130,8 @@ def bias_card(filters: Filters) -> None:
     label = st.selectbox("Judge", ["all judges", *means.index], key="bias_judge", width=240)
     alone = means.loc[means.index == label] if len(means) > 1 else means
     one = alone.to_dict("records")[0] if len(alone) else None
-    asked = () if one is None else tuple(str(one[name]) for name in ("judge_model", "dimension", "split"))
-    drawn, lines = estimate(filters, "bias_marks", *asked), estimate(filters, "bias_lines", *asked)
+    key = () if one is None else tuple(str(one[name]) for name in ("judge_model", "dimension", "split"))
+    drawn, lines = estimate(filters, "bias_marks", *key), estimate(filters, "bias_lines", *key)
     bounds = lines.iloc[0] if one is None else one
     between = float(bounds["low"]), float(bounds["high"])
     event = plot(
@@ -154,8 +154,8 @@ def bias_means(filters: Filters, means: pd.DataFrame) -> None:
     """Each judge's mean with its interval and n, and the pairs behind the one that is chosen."""
     if means.empty:
         return
-    told = aligned([cell_text(dict(row)) for _, row in means.iterrows()])
-    cells = pd.DataFrame({"judge": means.index, "mean bias": told})
+    texts = aligned([cell_text(dict(row)) for _, row in means.iterrows()])
+    cells = pd.DataFrame({"judge": means.index, "mean bias": texts})
     few = pd.DataFrame({"mean bias": (means["n"] < TOO_FEW).to_numpy()})
     event = st.dataframe(
         greyed(cells, few), hide_index=True, width="content", height=min(38 + 35 * len(cells), 213), key="bias-means",

@@ -172,14 +172,14 @@ def versus_slices_card(filters: Filters, left: str, right: str, kind: str) -> No
     cell = _matrix(named, tests.assign(reason=_why_no_test(named))[[*_KEYS, "p_holm", "reason"]], by, key="versus")
     if cell is not None:
         flips = estimate(filters, "flips_in_slice", by, cell[0], left, right)
-        mine = flips[(flips["dimension"] == cell[2]) & flips["relevant"]]
-        listed(filters, mine.rename(columns={"left": "A", "right": "B"}), key="behind-versus-slices")
+        rows = flips[(flips["dimension"] == cell[2]) & flips["relevant"]]
+        listed(filters, rows.rename(columns={"left": "A", "right": "B"}), key="behind-versus-slices")
 
 
 def _why_no_test(rows: pd.DataFrame) -> str:
     """The reason of the test in the rows of `slices.compared_slices`, the same for all that have none."""
-    told = [part for reason in rows["reason"].dropna() for part in str(reason).split("; ") if part.startswith("p, ")]
-    return told[0] if told else ""
+    reasons = [part for reason in rows["reason"].dropna() for part in str(reason).split("; ") if part.startswith("p, ")]
+    return reasons[0] if reasons else ""
 
 
 def _chosen_by() -> SliceBy:

@@ -106,6 +106,6 @@ def repeats_card(filters: Filters) -> None:
         return
     person, dimension = str(table["rater"].iloc[row]), str(table["dimension"].iloc[row])
     twice = estimate(filters, "repeats")
-    mine = twice[(twice["rater"] == person) & (twice["dimension"] == dimension)].dropna(subset=["first", "second"])
-    both = mine[["unit", "first", "second"]].rename(columns={"unit": "trace_id"})
+    rows = twice[(twice["rater"] == person) & (twice["dimension"] == dimension)].dropna(subset=["first", "second"])
+    both = rows[["unit", "first", "second"]].rename(columns={"unit": "trace_id"})
     listed(filters, both, key="behind-repeats", person=person)

@@ -52,9 +52,9 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     if left == right:
         st.info("Choose two different sides.")
         return
-    asked = by_words[left].text, by_words[right].text
+    texts = by_words[left].text, by_words[right].text
     try:
-        table = estimate(filters, "differences", *asked)
+        table = estimate(filters, "differences", *texts)
     except ValueError as error:
         st.info(plain(str(error)))
         return
@@ -64,7 +64,7 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     if table.empty or not int(table["n"].max()):
         st.info("These two sides share no error that both judged under the same dimension.")
         return
-    tests = estimate(filters, "found_by_one", *asked)
+    tests = estimate(filters, "found_by_one", *texts)
     tests = tests[tests["kind"] == kind].drop(columns="kind").reset_index(drop=True)
     table, tests, number = adjusted(table, tests)
     table = table.assign(label=table["dimension"].replace({SUITES: "any judge"}))
@@ -93,7 +93,7 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
             )
         )
     with st.container(border=True):
-        versus_slices_card(filters, *asked, str(kind))
+        versus_slices_card(filters, *texts, str(kind))
     with st.container(border=True):
         layout.title(
             f"McNemar on {kind} errors",
@@ -106,7 +106,7 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
         row = data_table(named, columns=MCNEMAR, key="mcnemar", is_chosen=True)
         if row is None:
             st.caption("Select a row to list the errors that only one side caught.")
-    flips = estimate(filters, "flips", *asked)
+    flips = estimate(filters, "flips", *texts)
     of = ""
     if row is not None:
         of = f" by {tests['dimension'].iloc[row]}: {kind} by one side alone"

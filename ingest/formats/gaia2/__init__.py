@@ -98,7 +98,7 @@ def _run(value: Json, source: Source) -> Run:
         return Run(trace_id=_trace_id(source, lite.raw.get("scenario_id")), lite=lite)
     if not looks_like_export(value):
         raise IngestError(
-            "no trace of GAIA2: it lacks metadata and completed_events",
+            "not a GAIA2 trace: it lacks metadata and completed_events",
             remedy="export the execution with ARE (trace_dump_format hf, lite or both)",
         )
     export = read_export(value)

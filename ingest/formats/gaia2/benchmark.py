@@ -109,10 +109,10 @@ def _run_without_trace(row: OutputRow, source: Source, around: Mapping[str, Json
     trace = run_trace(run, Source(file=f"{home}{run.trace_id}.json", place=f"{OUTPUT} {row.place}", data=packed(parts)))
     if row.trace_file is None:
         return trace
-    told = (
+    evidence = (
         f"no_trace: its trace file {row.trace_file} is not here; give it too (its status and score count as they are)"
     )
-    return replace(trace, warnings=(*(one for one in trace.warnings if not one.startswith("no_trace:")), told))
+    return replace(trace, warnings=(*(one for one in trace.warnings if not one.startswith("no_trace:")), evidence))
 
 
 def around_bytes(around: Mapping[str, Json]) -> bytes:

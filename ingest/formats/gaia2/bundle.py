@@ -109,7 +109,7 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
         yield from _read_run(runs, values, output)
         return
     for source, _ in values:
-        yield rejected(source.file, IngestError("no file of a GAIA2 execution", remedy="leave it out"))
+        yield rejected(source.file, IngestError("not a file of a GAIA2 execution", remedy="leave it out"))
 
 
 def _read_benchmark(sources: Sequence[Source], beside: Sequence[str]) -> Iterator[Trace | Rejected]:
@@ -190,7 +190,7 @@ def _form_of(value: Json) -> str:
     if looks_like_lite(value):
         return "lite"
     if not looks_like_export(value):
-        raise IngestError("one of the two is no file of an execution", remedy="ingest them into another workspace")
+        raise IngestError("one of the two is not a file of an execution", remedy="ingest them into another workspace")
     return "gui" if read_export(value).is_gui else "hf"
 
 

@@ -22,7 +22,7 @@ class Entry:
         self.id = word(self.take("id")) or f"log-{number}"
         self.agent_id = word(self.take("agent_id")) or "unknown"
         if "unreadable" in self.fields:
-            self.warnings.append(f"unreadable_log: world_logs[{number}] is no JSON object; kept as text")
+            self.warnings.append(f"unreadable_log: world_logs[{number}] is not a JSON object; kept as text")
         elif self.time is None:
             self.warnings.append(f"no_timestamp: world_logs[{number}] has no usable time: {str(self.seconds)[:80]!r}")
 

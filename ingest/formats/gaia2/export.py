@@ -131,8 +131,8 @@ class Export:
     @property
     def is_oracle_run(self) -> bool:
         """Whether the scenario's own events were played and no agent ran."""
-        told = self.runner_config.get("oracle")
-        return told if isinstance(told, bool) else self.main_agent is None and not self.is_gui
+        value = self.runner_config.get("oracle")
+        return value if isinstance(value, bool) else self.main_agent is None and not self.is_gui
 
     @property
     def never_began(self) -> bool:
@@ -149,11 +149,11 @@ class Export:
         """The benchmark's phase by the augmentations that the file names; None where it says nothing of them."""
         definition, config = self.definition, self.runner_config
         shared = number(config.get("a2a_app_prop"))
-        told = [definition.get(f"has_{name}_augmentation") for name in ("a2a", "tool", "env_events")]
-        if not any(isinstance(item, bool) for item in told) and not config:
+        flags = [definition.get(f"has_{name}_augmentation") for name in ("a2a", "tool", "env_events")]
+        if not any(isinstance(item, bool) for item in flags) and not config:
             return None
-        a2a = told[0] is True or bool(shared)
-        noise = True in told[1:] or bool(config.get("tool_augmentation_config") or config.get("env_events_config"))
+        a2a = flags[0] is True or bool(shared)
+        noise = True in flags[1:] or bool(config.get("tool_augmentation_config") or config.get("env_events_config"))
         return "+".join(name for name, on in (("agent2agent", a2a), ("noise", noise)) if on) or "standard"
 
     @property

@@ -102,16 +102,16 @@ class HistoryLog(WorldLog):
         call = self._calls.get(key, 0)
         self._calls[key] = call + 1
         self._put(key, position, message, "llm_output", {"content": message.body, **usage_of(self.lite, key, call)})
-        asked = action_of(message.body)
-        if asked is None or (following is not None and following.error in _NO_CALL):
+        action = action_of(message.body)
+        if action is None or (following is not None and following.error in _NO_CALL):
             return
-        arguments = inner_json(asked[1])
-        shown = asked[1] if arguments is None else arguments
-        self._put(key, position, message, "tool_call", {"tool_name": asked[0], "tool_arguments": shown})
-        if asked[0].endswith("__expert_agent"):
+        arguments = inner_json(action[1])
+        shown = action[1] if arguments is None else arguments
+        self._put(key, position, message, "tool_call", {"tool_name": action[0], "tool_arguments": shown})
+        if action[0].endswith("__expert_agent"):
             self._sub_agent(mapping(arguments), following)
         elif key != self.main_key:
-            self._feed_call(asked[0], self.lite.histories[key][position + 1 :])
+            self._feed_call(action[0], self.lite.histories[key][position + 1 :])
 
     def _ask(self, key: str, position: int, message: ParsedMessage) -> None:
         """The call of the model begins: it was sent all of the history so far."""
@@ -196,9 +196,11 @@ class HistoryLog(WorldLog):
         places = [place for place, event in enumerate(coming) if event.tool_name == tool_name]
         if not places:
             return
-        asked = {action[0] for message in later if message.kind == "llm_output" and (action := action_of(message.body))}
+        actions = {
+            action[0] for message in later if message.kind == "llm_output" and (action := action_of(message.body))
+        }
         for event in coming[places[0] + 1 :]:
-            if event.function == "expert_agent" or event.tool_name in asked | {tool_name}:
+            if event.function == "expert_agent" or event.tool_name in actions | {tool_name}:
                 break
             self._feed_event(event)
         self._feed_event(coming[places[0]])
@@ -244,11 +246,11 @@ class HistoryLog(WorldLog):
 
     def _check_usage(self) -> None:
         for key, stats in self.lite.usage.items():
-            told = max((len(sequence(stats.get(name))) for name in COUNTS), default=0)
+            count = max((len(sequence(stats.get(name))) for name in COUNTS), default=0)
             calls = self._calls.get(key, 0)
-            if told != calls:
+            if count != calls:
                 self.rows.root.warnings.append(
-                    f"usage_mismatch: {key} has {counted(calls, 'answer')} and token counts of {counted(told, 'call')}"
+                    f"usage_mismatch: {key} has {counted(calls, 'answer')} and token counts of {counted(count, 'call')}"
                 )
             known = {name: sequence(stats.get(name))[calls:] for name in COUNTS}
             rest = {name: value for name, value in stats.items() if name not in COUNTS and value != calls}

@@ -146,8 +146,8 @@ def action_of(output: str) -> tuple[str, str] | None:
 
 
 def _blob(output: str) -> str:
-    asked = output.rpartition("Action:")[2].replace("```json", "").replace("```", "")
-    return asked[asked.find("{") : asked.rfind("}") + 1] if "{" in asked else ""
+    action = output.rpartition("Action:")[2].replace("```json", "").replace("```", "")
+    return action[action.find("{") : action.rfind("}") + 1] if "{" in action else ""
 
 
 def _as_are_parses(blob: str) -> Json:

@@ -27,7 +27,7 @@ def read_rows(source: Source) -> Iterator[Trace | Rejected]:
             if error is not None:
                 raise error
             if not looks_like_row(row):
-                raise IngestError("no row of GAIA2: it lacks scenario_id or data", remedy="leave it out")
+                raise IngestError("not a GAIA2 row: it lacks scenario_id or data", remedy="leave it out")
             yield row_trace(row, source, place)
         except IngestError as failed:
             yield rejected(source.file, _placed(failed, place))

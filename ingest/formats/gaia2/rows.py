@@ -129,13 +129,13 @@ class Rows:
 
     def _make_unique(self, draft: SpanDraft) -> None:
         """Rows are found by id, so an id of the source that stands twice gets a number."""
-        wanted = draft.span_id
-        seen = self._ids.get(wanted, 0)
-        self._ids[wanted] = seen + 1
+        base = draft.span_id
+        seen = self._ids.get(base, 0)
+        self._ids[base] = seen + 1
         if seen:
-            draft.attributes["tracejury.span_id"] = wanted
-            draft.warnings.append(f"span_id_reused: the source gives {wanted} to several rows")
-            draft.span_id = f"{wanted}#{seen + 1}"
+            draft.attributes["tracejury.span_id"] = base
+            draft.warnings.append(f"span_id_reused: the source gives {base} to several rows")
+            draft.span_id = f"{base}#{seen + 1}"
             self._ids[draft.span_id] = 1
 
 

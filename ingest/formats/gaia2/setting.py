@@ -40,8 +40,8 @@ class Setting:
     attempt: int | None = None
 
     def to_json(self) -> dict[str, Json]:
-        told = without_empty(asdict(self))
-        return told if self.is_oracle else {key: value for key, value in told.items() if key != "is_oracle"}
+        document = without_empty(asdict(self))
+        return document if self.is_oracle else {key: value for key, value in document.items() if key != "is_oracle"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

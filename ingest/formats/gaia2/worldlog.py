@@ -171,12 +171,12 @@ class WorldLog:
         name = self._name(entry.agent_id, (call.draft.tool_name or "").removesuffix("__expert_agent"))
         return self._new_agent(entry, name, self._clock_below(entry, call.draft), call.draft, is_main=False)
 
-    def _name(self, agent_id: str, wanted: str) -> str:
+    def _name(self, agent_id: str, base: str) -> str:
         """An agent's name, with a number when another agent has it: a name is one thread of conversation."""
         if agent_id not in self._names:
-            taken = set(self._names.values())
-            numbered = (f"{wanted} {count}" for count in range(2, len(taken) + 3))
-            free = (name for name in (wanted, *numbered) if name not in taken)
+            names = set(self._names.values())
+            numbered = (f"{base} {count}" for count in range(2, len(names) + 3))
+            free = (name for name in (base, *numbered) if name not in names)
             self._names[agent_id] = next(free)
         return self._names[agent_id]
 
@@ -286,8 +286,8 @@ class WorldLog:
         if not isinstance(item, dict):
             content = text(item)
         rest = without_empty({key: value for key, value in message.items() if key not in {"role", "content"}})
-        said = agent.said.get((content or "").removesuffix("\n")) if role == "assistant" else None
-        place = self.rows.messages.add(role, content) if said is None else said
+        call = agent.said.get((content or "").removesuffix("\n")) if role == "assistant" else None
+        place = self.rows.messages.add(role, content) if call is None else call
         if rest:
             self.rows.note_message(place, rest)
         return place
@@ -417,7 +417,7 @@ class WorldLog:
             input=entry.take_text("unreadable" if "unreadable" in entry.fields else "content"),
         )
         if not entry.warnings or entry.kind:
-            row.warnings.append(f"unknown_log_type: {entry.kind[:80]!r} is no log type of ARE 1.2; kept as an event")
+            row.warnings.append(f"unknown_log_type: {entry.kind[:80]!r} is not a log type of ARE 1.2; kept as an event")
         return self.rows.add(row, parent=self.rows.open_turn() if agent is None else agent.place)
 
     # What the apps log

@@ -88,5 +88,5 @@ def test_a_scenario_that_are_cannot_read_again_is_refused_before_it_runs(tmp_pat
 def test_a_path_or_a_file_that_holds_no_scenario_is_named(tmp_path: Path) -> None:
     with pytest.raises(Gaia2Error, match="there is no file or folder"):
         read_scenarios([tmp_path / "gone"])
-    with pytest.raises(Gaia2Error, match="is no scenario of ARE"):
+    with pytest.raises(Gaia2Error, match="is not an ARE scenario"):
         read_scenarios([put(tmp_path / "x.json", {"hello": 1})])

@@ -232,7 +232,7 @@ def upgrade() -> None:
             "gold",
             sa.Text(),
             nullable=True,
-            comment="whose labels are the right answers of practice; empty: the adjudicated, the author's",
+            comment="whose labels are the correct answers of practice; empty: the adjudicated, the author's",
         ),
         sa.Column(
             "after_key",
@@ -293,10 +293,7 @@ def upgrade() -> None:
         ),
         sa.Column("epoch", sa.Integer(), nullable=False, comment="counts owners: an earlier one writes nothing more"),
         sa.Column(
-            "heartbeat_at",
-            sa.BigInteger(),
-            nullable=True,
-            comment="the owner's last sign of life by the database's clock",
+            "heartbeat_at", sa.BigInteger(), nullable=True, comment="the owner's last heartbeat by the database's clock"
         ),
         sa.Column("message", sa.Text(), nullable=False, comment="why it stopped"),
         sa.Column("ended_at", sa.BigInteger(), nullable=True),
@@ -805,7 +802,7 @@ def upgrade() -> None:
         sa.Column("label_id", sa.Text(), nullable=False),
         sa.Column("finding_key", sa.Integer(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False, comment="proposed, confirmed, rejected"),
-        sa.Column("author", sa.Text(), nullable=False, comment="who says so; 'auto' for proposals"),
+        sa.Column("author", sa.Text(), nullable=False, comment="a person; 'auto' for proposals of the rule"),
         sa.Column("confidence", sa.Float(), nullable=False),
         sa.Column("reasons", sa.Text(), nullable=False, comment="JSON list"),
         sa.Column("localized", sa.Boolean(), nullable=False, comment="a citation resolves to a span of the error"),
@@ -813,7 +810,7 @@ def upgrade() -> None:
             "withdrawn",
             sa.Boolean(),
             nullable=False,
-            comment="a proposal that a later run no longer makes, or a word withdrawn",
+            comment="a proposal that a later run no longer makes, or a withdrawn decision",
         ),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
         sa.ForeignKeyConstraint(["finding_key"], ["finding.finding_key"], name=op.f("fk_match_finding_key")),
