@@ -6,8 +6,10 @@ The keys of caches, and of estimates that are kept on disk.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, Select, Table, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import schema
@@ -54,6 +56,12 @@ def revision(connection: Connection) -> Revision:
     Counts stand beside the newest keys: cells that wait again change no key, and the clock of a process may be
     behind that of another.
     """
+    return tuple(int(value) for value in connection.execute(_statement()).one())
+
+
+@cache
+def _statement() -> Select[Any]:
+    """What `revision` asks, which is asked for every estimate of every page."""
     appended = newest_rows(
         schema.trace, tables.error_label, tables.score_label, tables.review, tables.match, tables.finding_review,
         tables.finding,
@@ -63,6 +71,4 @@ def revision(connection: Connection) -> Revision:
     matched = tables.matching.c
     matching = (select(func.count(matched.cell_key)).scalar_subquery(), largest(matched.last_label))
     scored = select(tables.setting.c.created_at).where(tables.setting.c.name == RULE_RATES).scalar_subquery()
-    return read_revision(
-        connection, [*appended, *matching, func.coalesce(scored, 0), largest(schema.trace.c.ingested_at), *cells]
-    )
+    return select(*appended, *matching, func.coalesce(scored, 0), largest(schema.trace.c.ingested_at), *cells)
