@@ -31,10 +31,12 @@ from tracejury.ingest.bounded import (
 )
 from tracejury.ingest.damage import mark_damaged
 from tracejury.ingest.formats import (
+    aider,
     atif,
     claude_code,
     codex,
     conversation,
+    crewai_log,
     gaia2,
     inspect_log,
     jaeger,
@@ -55,6 +57,7 @@ from tracejury.ingest.formats import (
     trail,
     trulens,
     weave,
+    workflow,
     zipkin,
 )
 from tracejury.ingest.formats.otel import Intake, together
@@ -115,7 +118,7 @@ READERS: tuple[Format, ...] = cast(
     (
         trail, maseval, gaia2, inspect_log, langfuse, langsmith, mlflow, weave, trulens, phoenix, openai_agents,
         otlp, otel_sdk, jaeger, zipkin, otel_js, opik, claude_code, codex, atif,
-        openhands, swe_agent, span_table, conversation,
+        openhands, swe_agent, aider, crewai_log, workflow, span_table, conversation,
     ),
 )  # fmt: skip
 """Every format, the more particular first."""

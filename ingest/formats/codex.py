@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from tracejury.ingest.conventions.message_json import content_text, message_of, read_message
 from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.codex_exec import is_event, read_events
+from tracejury.ingest.formats.codex_protocol import is_protocol, modern
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.otel import take_documents
@@ -34,6 +35,11 @@ _REPEATED = {"user_message": "message", "agent_message": "message", "agent_reaso
 """Events that say again, for the screen, what an item says."""
 _NOT_SAID = ("<", "# AGENTS.md")
 _THREAD_STARTED = re.compile(rb'"type"\s*:\s*"thread\.started"')
+_PROTOCOL = re.compile(
+    rb'"msg"\s*:\s*\{\s*"type"\s*:\s*"(?:task_started|session_configured|agent_message|agent_reasoning|exec_command_begin)"'
+)
+_FIRST = 5
+"""The lines among which the first event of the older form stands, after settings and the prompt."""
 
 Record = dict[str, Json]
 
@@ -61,6 +67,7 @@ def sniff(sample: FileSample) -> bool:
         b'"session_meta"' in data or b'"response_item"' in data or b'"turn_context"' in data
     )
     is_exec = "thread_id" in keys and _THREAD_STARTED.search(data) is not None
+    is_exec = is_exec or ({"msg", "type"} <= keys and _PROTOCOL.search(data) is not None)
     return wrapped or is_exec or (b'"record_type"' in data and {"id", "instructions"} <= keys)
 
 
@@ -82,6 +89,9 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
         return
     if is_event(records[0][0]):
         yield from read_events([record for record, _ in records], source, warnings)
+        return
+    if any(is_protocol(record) for record, _ in records[:_FIRST]):
+        yield from read_events(modern([record for record, _ in records], source.file), source, warnings)
         return
     rollout.session.span_id = rollout.session.root.span_id = _session_id(records) or "unnamed"
     for record, time in records:

@@ -39,6 +39,7 @@ class _Thread:
     running: set[str] = field(default_factory=set)  # part of an answer, without a result
     plans: dict[str, Json] = field(default_factory=dict)
     runs: int = 0
+    model: str | None = None
     usage: Usage | None = None
 
 
@@ -56,14 +57,16 @@ def read_events(records: list[Record], source: Source, warnings: list[str]) -> I
             thread_id = as_text(record["thread_id"]) or "unnamed"
             thread = threads.setdefault(thread_id, _Thread(Session(span_id=thread_id, agent="codex")))
             thread.runs += 1
+            thread.model = as_text(record.get("model"))
+            if (prompt := as_text(record.get("prompt"))) is not None:
+                thread.session.say(Message("user", prompt), is_goal=True)
         elif thread is not None:
             _tell(thread, record)
     for thread_id, thread in threads.items():
         _close(thread)
         Session.count(thread.session.root, thread.usage)
-        yield session_trace(
-            [thread.session], trace_id=thread_id, format="codex", source=source, warnings=[*warnings, NO_PROMPT]
-        )
+        told = warnings if thread.session.root.input is not None else [*warnings, NO_PROMPT]
+        yield session_trace([thread.session], trace_id=thread_id, format="codex", source=source, warnings=told)
 
 
 def _tell(thread: _Thread, record: Record) -> None:
@@ -158,7 +161,7 @@ def _close(thread: _Thread) -> None:
     """Make one call of the model of what it wrote and what it called since the last result."""
     if not thread.answers and not thread.calls:
         return
-    thread.session.answer(one_answer(thread.answers, tuple(thread.calls.values())))
+    thread.session.answer(one_answer(thread.answers, tuple(thread.calls.values())), model=thread.model)
     thread.running.update(thread.calls)
     thread.answers, thread.calls = [], {}
 

@@ -244,7 +244,7 @@ def _in_order(records: Sequence[Record]) -> Sequence[Record]:
 def _trace_id(conversation: Conversation, file: str) -> str:
     """The id that the conversation, its records or what holds it names; else the names of the folder and the file."""
     first = Fields({**(conversation.records[0] if conversation.records else {})})
-    own = first.text("sessionid", "threadid") or _copilot_id(conversation.records)
+    own = first.text("sessionid", "threadid", "conversationid") or _copilot_id(conversation.records)
     for holder in conversation.above:
         fields = Fields(dict(holder))
         configurable = Fields(Fields(fields.nested("config")).nested("configurable"))

@@ -22,7 +22,8 @@ Record = Mapping[str, Json]
 _ROLES = {
     "user": "user", "human": "user", "assistant": "assistant", "model": "assistant", "ai": "assistant",
     "agent": "assistant", "gpt": "assistant", "bot": "assistant", "gemini": "assistant", "system": "system",
-    "developer": "system", "tool": "tool", "function": "tool", "observation": "tool",
+    "developer": "system", "tool": "tool", "function": "tool", "observation": "tool", "userMessage": "user",
+    "apiMessage": "assistant",
 }  # fmt: skip
 """The speakers of a conversation by the words that tools use for them."""
 _TIMES = ("timestamp", "ts", "created", "createdat", "date", "time", "createtime")
@@ -33,6 +34,7 @@ _READ = frozenset({
     "id", "uuid", "parentuuid", "parentid", "sessionid", "thoughts", "callid", "subtype", "status", "task",
     "stepnumber", "modeloutput", "observations", "modelinputmessages", "modeloutputmessage", "codeaction",
     "actionoutput", "isfinalanswer", "source", "functioncall", "blocks", "contents", "author", "recipient", "channel",
+    "query", "answer", "agentthoughts", "usedtools", "conversationid",
 })  # fmt: skip
 """Fields that the forms here read, or that number and sort records; names as `plain_name` writes them."""
 _DONE = frozenset({"output-available", "output-error", "completed", "error", "result"})
@@ -235,6 +237,30 @@ def _sender(record: Record) -> list[Message] | None:
     return [Message(role, text)] if role is not None and isinstance(text, str) else None
 
 
+def _dify(record: Record) -> list[Message] | None:
+    """A question with its answer, and the tools that the agent used in between, as Dify keeps a message."""
+    if not isinstance(record.get("query"), str) or not isinstance(record.get("answer"), str):
+        return None
+    messages = [Message("user", as_text(record["query"]))]
+    for one in _objects(record.get("agent_thoughts")):
+        thought, tool = as_text(one.get("thought")) or None, as_text(one.get("tool")) or None
+        if tool is not None:
+            call = _call(tool, one.get("tool_input"), one.get("id"))
+            messages += [replace(call, reasoning=thought), _result(one.get("id"), one.get("observation"), tool)]
+    return [*messages, *([Message("assistant", as_text(record["answer"]))] if record["answer"] else [])]
+
+
+def _flowise(record: Record) -> list[Message] | None:
+    """A message of Flowise's chat, with the tools that were used for it."""
+    role, words = _ROLES.get(str(record.get("role"))), record.get("content")
+    used = _objects(opened(record.get("usedTools")))
+    if role != "assistant" or not isinstance(words, str) or not used:
+        return None
+    calls = [_called(one.get("tool"), one.get("toolInput"), f"{record.get('id', 'tool')}-{number}",
+                     {"output": one.get("toolOutput")}, None) for number, one in enumerate(used)]  # fmt: skip
+    return [*(message for some in calls for message in some), Message(role, words)]
+
+
 def path_of_tree(value: Record) -> tuple[list[Record], int]:
     """The messages from the first to the current one of a ChatGPT chat, and the number of those on other branches."""
     mapping = value.get("mapping")
@@ -422,7 +448,7 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 
 
 _FORMS: tuple[Callable[[Record], list[Message] | None], ...] = (
-    _invocations, _chat_gpt, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli, _smolagents, _browser_use,
-    _wrapped, _parts, _known, _sender,
+    _invocations, _dify, _flowise, _chat_gpt, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli,
+    _smolagents, _browser_use, _wrapped, _parts, _known, _sender,
 )  # fmt: skip
 """Asked in this order, the more particular first."""

@@ -332,6 +332,19 @@ def bedrock_batch() -> Row:
     return {"recordId": SESSION, "modelInput": {"system": SYSTEM, "messages": asked}, "modelOutput": output}
 
 
+def dify() -> Row:
+    """Messages of Dify's API: a question with its answer is one."""
+    thought = {"id": ID, "tool": NAME, "tool_input": TEXT, "observation": RESULT, "thought": "", "position": 1}
+    about = {"id": "m", "conversation_id": SESSION, "inputs": {}, "created_at": 1_790_000_000}
+    return {"data": [{**about, "query": GOAL, "answer": ANSWER, "agent_thoughts": [thought]}], "has_more": False}
+
+
+def flowise() -> list[Row]:
+    used = [{"tool": NAME, "toolInput": ARGUMENTS, "toolOutput": RESULT}]
+    asked = {"id": "1", "role": "userMessage", "content": GOAL, "sessionId": SESSION, "chatflowid": "f"}
+    return [asked, {**asked, "id": "2", "role": "apiMessage", "content": ANSWER, "usedTools": json.dumps(used)}]
+
+
 FILES: dict[str, Callable[[], bytes]] = {
     "messages": lambda: dumped(openai()),
     "message lines": lambda: lines(openai()),
@@ -368,5 +381,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "helicone": lambda: lines([helicone()]),
     "vertex batch": lambda: lines([vertex_batch()]),
     "bedrock batch": lambda: lines([bedrock_batch()]),
+    "dify messages": lambda: dumped(dify()),
+    "flowise messages": lambda: dumped(flowise()),
     "training rows": lambda: lines([{"messages": json.dumps(openai()), "instance_id": SESSION}]),
 }

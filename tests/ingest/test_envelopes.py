@@ -774,3 +774,30 @@ def test_a_broken_line_is_rejected_by_number_and_the_rest_is_read(name: str) -> 
     assert [type(item) for item in found] in ([Rejected, Trace], [Trace, Rejected])
     (broken,) = (item for item in found if isinstance(item, Rejected))
     assert broken.place.startswith("line ")
+
+
+def test_older_events_of_codex_exec_are_the_same_session_with_its_prompt_and_tokens() -> None:
+    command = {"call_id": "c", "command": ["bash", "-lc", "tide"], "cwd": "/w"}
+    output = {"call_id": "c", "stdout": made.RESULT, "stderr": "", "exit_code": 0}
+    tokens = {"input_tokens": 9, "output_tokens": 4, "reasoning_output_tokens": 1, "total_tokens": 13}
+    messages: list[dict[str, object]] = [
+        {"type": "task_started"}, {"type": "agent_reasoning", "text": "Look."},
+        {"type": "exec_command_begin", **command}, {"type": "exec_command_end", **output},
+        {"type": "token_count", "info": {"total_token_usage": tokens}},
+        {"type": "agent_message", "message": made.ANSWER},
+        {"type": "task_complete", "last_agent_message": made.ANSWER},
+    ]  # fmt: skip
+    rows = [
+        {"model": "m-1", "provider": "openai"},
+        {"prompt": made.GOAL},
+        *({"id": "0", "msg": one} for one in messages),
+    ]
+    (trace,) = read_all(made.lines(rows), "run.jsonl")
+    assert isinstance(trace, Trace)
+    assert (trace.format, trace.trace_id, trace.goal, trace.final_answer) == ("codex", "run", made.GOAL, made.ANSWER)
+    assert [(one.kind, one.model) for one in trace.spans[1:]] == [("LLM", "m-1"), ("TOOL", None), ("LLM", "m-1")]
+    assert (trace.spans[2].output, trace.spans[0].prompt_tokens, trace.spans[0].total_tokens) == (made.RESULT, 9, 13)
+    notified = [{"jsonrpc": "2.0", "method": "codex/event", "params": one} for one in rows[2:]]
+    (again,) = read_all(made.lines(notified), "run.jsonl")
+    assert isinstance(again, Trace)
+    assert (again.goal, again.final_answer) == (None, made.ANSWER)

@@ -9,6 +9,7 @@ import hashlib
 
 from tests.ingest import conversation_files as chats
 from tests.ingest import envelope_files as made
+from tests.ingest import log_files as logs
 from tests.make_samples.paths import SAMPLES
 
 FILES = {
@@ -24,6 +25,9 @@ FILES = {
     "codex/tide.jsonl": lambda: made.lines(made.codex()),
     "conversation/tide.json": lambda: made.dumped({"id": made.SESSION, "messages": chats.openai()}),
     "conversation/tide.gemini.json": lambda: made.dumped(chats.gemini_cli()),
+    "aider/tide/.aider.chat.history.md": logs.aider_chat,
+    "crewai/tide.txt": logs.crewai_text,
+    "workflow/tide.json": lambda: made.dumped(logs.n8n()),
     "atif/tide.json": lambda: made.dumped(made.atif()),
     "openhands/tide.jsonl": lambda: made.lines([{"instance_id": "tide-1", "history": made.openhands()}]),
     "swe_agent/tide-2.traj": lambda: made.dumped(made.swe_agent()),
