@@ -60,7 +60,7 @@ def revision(connection: Connection) -> Revision:
 
 
 @cache
-def _statement() -> Select[Any]:
+def _statement() -> Select[*tuple[Any, ...]]:
     """What `revision` asks, which is asked for every estimate of every page."""
     appended = newest_rows(
         schema.trace, tables.error_label, tables.score_label, tables.review, tables.match, tables.finding_review,
