@@ -45,7 +45,7 @@ ONE = "checks catches 36 % of the reference errors [31, 41]"
          "o3 catches 62 % of the reference errors [55, 69] and checks 36 % [31, 41]; people among themselves 68 % "
          "[60, 76]; o3 is within reach of people."),
         (suite(CHECKS, UNMATCHED), NOBODY,
-         f"{ONE}; of 1 judge model nothing is known, since no matches are proposed; {NO_PEOPLE}."),
+         f"{ONE}; no matches are proposed for 1 judge model; {NO_PEOPLE}."),
         (suite(("checks", 1.0, NAN, NAN, 1, 0, 0)), people(n=2),
          "checks catches 100 % of the reference errors (only 1 error); people among themselves 68 % [60, 76] (only 2 "
          "comparisons); too few traces to say who is within reach of people."),
