@@ -19,6 +19,7 @@ from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import open_in_compare, open_in_explore
 from tracejury.app.components.estimate_text import plain
 from tracejury.app.config import config
+from tracejury.app.listings import blind_to_me
 from tracejury.app.session import deferred, link_params, must, said, say, user, workspace
 from tracejury.app.views.admin_forms import assignments, queues
 from tracejury.app.views.admin_forms.acting import attempt
@@ -239,7 +240,8 @@ def reader(file: Path) -> Callable[[], bytes]:
 
 
 def show_health() -> None:
-    state = health.health(workspace().engine)
+    blind = blind_to_me()
+    state = health.health(workspace().engine, hidden=blind)
     with st.container(horizontal=True):
         st.metric("Database", state.database, border=True)
         st.metric("Size", "on the database server" if state.bytes is None else size(state.bytes), border=True)
@@ -268,6 +270,8 @@ def show_health() -> None:
             st.caption("None.")
     with st.container(border=True):
         newest_failures(state)
+        if blind:
+            st.caption("Traces that you are labelling blind are left out.")
 
 
 def newest_failures(state: health.Health) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,8 +55,8 @@ class Health:
     errors: tuple[tuple[str, str, str], ...]
 
 
-def health(engine: Engine) -> Health:
-    """The state of the workspace."""
+def health(engine: Engine, *, hidden: Collection[str] = ()) -> Health:
+    """Return the state of the workspace; no failure on a `hidden` trace is among `errors`."""
     file = database_file(engine)
     log = None if file is None else file.with_name(f"{file.name}-wal")
     with read_transaction(engine) as connection:
@@ -67,7 +68,7 @@ def health(engine: Engine) -> Health:
             unread=len(marked_traces(connection, *GAPS)),
             labels=_count(connection, tables.error_label.c.row_key) + _count(connection, tables.score_label.c.row_key),
             runs=tuple(_runs(connection)),
-            errors=tuple(_errors(connection)),
+            errors=tuple(_errors(connection, hidden)),
         )
 
 
@@ -133,11 +134,11 @@ def _runs(connection: Connection) -> list[RunHealth]:
     ]
 
 
-def _errors(connection: Connection, most: int = 20) -> list[tuple[str, str, str]]:
+def _errors(connection: Connection, hidden: Collection[str], most: int = 20) -> list[tuple[str, str, str]]:
     cell = tables.cell
     rows = connection.execute(
         select(cell.c.rubric, cell.c.trace_id, cell.c.reason, cell.c.state)
-        .where(cell.c.state.in_(FAILED_STATES), is_own_word())
+        .where(cell.c.state.in_(FAILED_STATES), is_own_word(), cell.c.trace_id.not_in(hidden))
         .order_by(cell.c.finished_at.desc())
         .limit(most)
     ).all()
