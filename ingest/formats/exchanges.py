@@ -20,7 +20,7 @@ _REQUESTS = (
 )  # fmt: skip
 _RESPONSES = (
     "response", "response_body", "responseBody", "res", "output", "outputs", "completion", "modelOutput", "result",
-    "full_response", "response_obj",
+    "full_response", "response_obj", "generated_text",
 )  # fmt: skip
 _ASKED = ("messages", "input", "contents")
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
@@ -34,10 +34,19 @@ _ABOUT = {
 def exchange(value: Record) -> list[Record]:
     """The messages of a request and of its answer that stand beside each other; none of any other object."""
     request, response = _object(value, _REQUESTS), _object(value, _RESPONSES)
-    asked = _asked(request) or (_listed(value, "messages") if response else [])
+    words = next((text for name in _RESPONSES if isinstance(text := value.get(name), str) and text), None)
+    beside = _listed(value, "messages") or _prompt(value)
+    asked = _asked(request) or (beside if response or words is not None else [])
     if not asked:
         return []
-    return [*_system(request or value), *asked, *_answers(response)]
+    answers = _answers(response) if response or words is None else [{"role": "assistant", "content": words}]
+    return [*_system(request or value), *asked, *answers]
+
+
+def _prompt(value: Record) -> list[Record]:
+    """The one text that a model without messages was sent."""
+    words = value.get("prompt")
+    return [{"role": "user", "content": words}] if isinstance(words, str) and words else []
 
 
 def lone_answer(value: Record) -> list[Record]:

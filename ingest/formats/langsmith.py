@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 
 from tracejury.ingest.formats.exports import opinion, without_wrapper
 from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.otel import Intake, read_collected
+from tracejury.ingest.formats.otel import Intake, join_runs, read_collected
 from tracejury.ingest.formats.rows import columns_of, opened, take_rows
 from tracejury.ingest.formats.spans import brief, kept, note_spans
 from tracejury.ingest.sniff import FileSample
@@ -49,22 +49,8 @@ def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     bad = yield from take_rows(
         source, lambda row: _take(row.values, intake, row.place, parent=None, trace_id=None), lists=("runs", "data")
     )
-    _join_children(intake, start)
+    join_runs(intake, start)
     return bad
-
-
-def _join_children(intake: Intake, start: int) -> None:
-    """Give runs that name no trace the trace of the run above them."""
-    trace_of = {draft.span_id: trace_id for trace_id, draft in intake.spans[start:]}
-    above = {draft.span_id: draft.parent_span_id for _, draft in intake.spans[start:]}
-    for number, (trace_id, draft) in enumerate(intake.spans[start:], start):
-        seen: set[str] = set()
-        here = draft.span_id
-        while trace_of[here] == here and (parent := above[here]) in trace_of and parent not in seen:
-            seen.add(here)
-            here = str(parent)
-        if trace_id == draft.span_id:
-            intake.spans[number] = (trace_of[here], draft)
 
 
 def _take(values: dict[str, Json], intake: Intake, place: str, *, parent: str | None, trace_id: str | None) -> None:

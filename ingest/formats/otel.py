@@ -63,6 +63,20 @@ def take_documents(
     return bad
 
 
+def join_runs(intake: Intake, start: int) -> None:
+    """Give runs that name no trace, those from `start` on whose trace is their own id, the trace of the run above."""
+    trace_of = {draft.span_id: trace_id for trace_id, draft in intake.spans[start:]}
+    above = {draft.span_id: draft.parent_span_id for _, draft in intake.spans[start:]}
+    for number, (trace_id, draft) in enumerate(intake.spans[start:], start):
+        seen: set[str] = set()
+        here = draft.span_id
+        while trace_of[here] == here and (parent := above[here]) in trace_of and parent not in seen:
+            seen.add(here)
+            here = str(parent)
+        if trace_id == draft.span_id:
+            intake.spans[number] = (trace_of[here], draft)
+
+
 def take_listed(items: Sequence[Json], take: Callable[[Json], bool], intake: Intake) -> bool:
     """Give each item of a list to `take`, which says whether it is one; of several, those that are none are named."""
     intakes = [take(item) for item in items]

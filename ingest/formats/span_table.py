@@ -14,7 +14,7 @@ from typing import cast
 from tracejury.ingest.conventions.context import SpanLog, put, put_usage
 from tracejury.ingest.formats.exports import without_wrapper
 from tracejury.ingest.formats.fields import Fields, plain_name, time_of_any
-from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected
+from tracejury.ingest.formats.otel import Intake, join_runs, kind_name, parent_or_none, read_collected
 from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.rows import Row, columns_of, is_frame, opened, read_rows, take_rows
 from tracejury.ingest.formats.spans import kept, kept_dict, status_of
@@ -37,9 +37,15 @@ _SAID_AGAIN = frozenset({"message", "tags"})
 _KINDS: dict[str, SpanKind] = {
     "llm": "LLM", "generation": "LLM", "chat": "LLM", "model": "LLM", "tool": "TOOL", "agent": "AGENT",
     "retriever": "RETRIEVER", "retrieval": "RETRIEVER", "embedding": "EMBEDDING", "chain": "CHAIN",
-    "workflow": "CHAIN", "task": "CHAIN", "evaluator": "EVALUATOR", "guardrail": "GUARDRAIL", "reranker": "RERANKER",
+    "workflow": "CHAIN", "task": "CHAIN", "completion": "LLM", "function": "TOOL",
+    "evaluator": "EVALUATOR", "guardrail": "GUARDRAIL", "reranker": "RERANKER",
 }  # fmt: skip
 """How vendors call the kinds of spans."""
+_COUNTS = {
+    "prompt_tokens": ("prompttokens", "inputtokens"), "completion_tokens": ("completiontokens", "outputtokens"),
+    "total_tokens": ("totaltokens", "totalrequesttokens"),
+}  # fmt: skip
+"""Columns of tokens that a row has of its own."""
 _ROWS = ("rows", "data", "records", "spans", "results")
 
 
@@ -71,7 +77,11 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
 def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the span of each row; yields and counts the rows that hold none."""
-    return (yield from take_rows(source, lambda row: _take_row(row, intake), lists=_ROWS, rows_of=_rows_of_vendor))
+    start = len(intake.spans)
+    bad = yield from take_rows(source, lambda row: _take_row(row, intake), lists=_ROWS, rows_of=_rows_of_vendor)
+    if any(trace_id == draft.span_id for trace_id, draft in intake.spans[start:]):
+        join_runs(intake, start)
+    return bad
 
 
 def _rows_of_vendor(value: Json) -> Iterable[dict[str, Json]]:
@@ -188,7 +198,7 @@ def _attributes(fields: Fields) -> dict[str, Json]:
 
 def _record(draft: SpanDraft, fields: Fields) -> None:
     """What a vendor's row tells in columns of its own: kind, model, tokens, what went in and what came out."""
-    kind = fields.take("record.type", "spantype", "type", "observationtype")
+    kind = fields.take("record.type", "spantype", "type", "observationtype", "logtype")
     words = (kind, draft.attributes.get("record.type"), draft.attributes.get("span.kind"), fields.peek("spankind"))
     draft.kind = next((_KINDS[word] for one in words if (word := str(one).lower()) in _KINDS), draft.kind)
     if isinstance(kind, str) and draft.kind == "UNKNOWN":
@@ -197,6 +207,8 @@ def _record(draft: SpanDraft, fields: Fields) -> None:
     put(draft, "model", "model")
     for name in ("metrics", "usage", "tokens"):
         put_usage(draft, {key.removeprefix("num_"): item for key, item in fields.nested(name).items()}, f"{name}.")
+    columns = {name: fields.take(*names) for name, names in _COUNTS.items()}
+    put_usage(draft, {name: count for name, count in columns.items() if count is not None}, "")
     for side in ("input", "output"):
         value = fields.take(side, f"{side}s") or draft.attributes.pop(f"record.{side}", None)
         if value is not None:

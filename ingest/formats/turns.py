@@ -232,7 +232,7 @@ def _share_gpt(record: Record) -> list[Message] | None:
 def _sender(record: Record) -> list[Message] | None:
     """Claude's export of chats: `sender`, and parts in `content`, or `text` in older ones."""
     role, text = _ROLES.get(str(record.get("sender")).lower()), record.get("text")
-    if role is not None and isinstance(record.get("content"), list) and record["content"]:
+    if role is not None and record.get("content"):
         return _known({"role": role, "content": record["content"]})
     return [Message(role, text)] if role is not None and isinstance(text, str) else None
 
@@ -284,7 +284,7 @@ def _chat_gpt(record: Record) -> list[Message] | None:
     kind, words = content["content_type"], _chat_gpt_words(content)
     if role is None or kind in ("user_editable_context", "model_editable_context"):
         return None
-    if kind == "thoughts":
+    if kind == "thoughts" and isinstance(content.get("thoughts"), list):
         thoughts = [joined([as_text(one.get("summary")), as_text(one.get("content"))])
                     for one in _objects(content.get("thoughts"))]  # fmt: skip
         return [Message("assistant", None, reasoning=joined(thoughts))]
@@ -294,13 +294,14 @@ def _chat_gpt(record: Record) -> list[Message] | None:
         return [Message("tool", words, (), as_text(author.get("name")))]
     if role == "assistant" and recipient != "all":
         return [_call(recipient, words, None)]
-    return [Message(role, words)] if words else []
+    return None if words is None else [Message(role, words)] if words else []
 
 
 def _chat_gpt_words(content: Record) -> str | None:
+    """The words of a message, empty where it has none; None of content in a form that is unknown."""
     parts = content.get("parts")
     if isinstance(parts, list):
-        return result_text([_chat_gpt_part(part) for part in parts if part != ""])[0]
+        return "" if not any(parts) else result_text([_chat_gpt_part(part) for part in parts if part != ""])[0]
     return next((held for key in ("text", "result", "content") if isinstance(held := content.get(key), str)), None)
 
 

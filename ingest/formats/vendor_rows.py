@@ -1,8 +1,9 @@
 """Spans in the answers and documents of vendors, as rows under the names that the span table knows.
 
 Datadog, New Relic, Honeycomb, Sentry, X-Ray, Cloud Trace, Application Insights, Elastic, OpenSearch, Splunk, Grafana,
-SigNoz, OpenObserve, Braintrust, Laminar, AgentOps, Galileo. No vendor is asked for by name: a span is an object with a
-trace id (its own, or that of what holds it), an id, a name and a time, whatever it is wrapped in.
+SigNoz, OpenObserve, Braintrust, Laminar, AgentOps, Galileo, Keywords AI, Lightstep, Lunary. No vendor is asked for by
+name: a span is an object with a trace id (its own, or that of what holds it), an id, a name and a time, whatever it is
+wrapped in.
 """
 
 from __future__ import annotations
@@ -20,18 +21,30 @@ from tracejury.ingest.trace import Json
 
 Row = dict[str, Json]
 
-_TRACE = ("traceid", "contexttraceid", "tracetraceid", "operationid", "rootspanid")
-_SPAN = ("spanid", "contextspanid", "tracespanid")
+_TRACE = ("traceid", "contexttraceid", "tracetraceid", "operationid", "rootspanid", "traceuniqueid", "traceguid")
+_SPAN = ("spanid", "contextspanid", "tracespanid", "spanuniqueid", "spanguid")
 _PARENT = (
-    "parentspanid", "parentid", "referenceparentspanid", "traceparentid", "operationparentid", "spanparentid",
+    "parentspanid", "parentid", "parentrunid", "parentspanguid",
+    "referenceparentspanid", "traceparentid", "operationparentid", "spanparentid",
     "parentspan", "spanparents", "parent",
 )  # fmt: skip
 _NAME = ("spanname", "name", "operationname", "displayname", "transactionname", "description", "transaction", "op")
 _START = (
     "starttimeunixnano", "startunixnano", "startnano", "startns", "starttimestamp", "starttime", "start", "timestampus",
+    "starttimemicros", "startmicros",
     "timestamp", "timegenerated", "time", "createdat", "created",
 )  # fmt: skip
-_END = ("endtimeunixnano", "endunixnano", "endnano", "endtimestamp", "endtime", "end", "endedat")
+_END = (
+    "endtimeunixnano",
+    "endunixnano",
+    "endnano",
+    "endtimestamp",
+    "endtime",
+    "end",
+    "endedat",
+    "endtimemicros",
+    "endmicros",
+)
 _LENGTHS = (
     (("durationnano", "durationnanos", "durationns", "durationinnanos", "spandurationns"), 0.001),
     (("durationus", "spandurationus", "transactiondurationus"), 1.0),
@@ -182,6 +195,8 @@ def _identity(row: Row, above: _Above) -> tuple[str, str, str | None] | None:
     if {"spanid", "transactionid"} & names.keys() and "traceid" in names and "processorevent" in names:  # Elastic
         span_id = span_id or _text(row, names, ("transactionid",))
     is_tied = above.is_tied or above.parent is not None or any(name in names for name in _PARENT) or "guid" in names
+    if trace_id is None and span_id is None and "parentrunid" in names:
+        trace_id = _text(row, names, ("id",))  # Lunary names no trace: `join_runs` does when all runs are read
     has_children = any(isinstance(_value(row, names, key), list) for key in _CHILDREN)
     is_whole = bool(names.keys() & {*_TRACE} and names.keys() & {*_END})
     if span_id is None and (is_tied or has_children or is_whole) and trace_id is not None:
@@ -200,6 +215,9 @@ def _parent(row: Row, names: Mapping[str, str], trace_id: str) -> str | None:
         text = as_text(value)
         if text is not None and text not in _NO_PARENT:
             return None if text == trace_id else text  # Application Insights names the operation above a root
+    tags = row.get("tags")
+    if isinstance(tags, dict) and (told := as_text(tags.get("parent_span_guid"))) is not None:
+        return told
     others = (name for name in names if "parent" in name and name.endswith("id"))
     other = next((text for name in others if (text := _text(row, names, (name,))) is not None), None)
     if other is not None and other not in (*_NO_PARENT, trace_id):
@@ -244,7 +262,8 @@ def _canonical(row: Row, names: Mapping[str, str], ids: tuple[str, str, str | No
     span: Row = {"trace_id": trace_id, "span_id": span_id, "parent_span_id": parent, "name": name}
     start_name = next((one for one in _START if _value(left, names, one) is not None), "")
     span["start_time"] = take((start_name,))
-    span["end_time"] = take(("timestamp",)) if start_name == "starttimestamp" else take(_END)
+    ends = ("timestamp",) if start_name == "starttimestamp" or "traceuniqueid" in names else _END
+    span["end_time"] = take(ends)
     _length(span, take, start_name)
     is_flat = "referenceparentspanid" in names
     for key, own in [(key, _attribute_name(key, is_flat=is_flat)) for key in left]:

@@ -425,7 +425,52 @@ def jaeger_like(span: str) -> Row:
             "startTime": start(span), "duration": length(span), "tags": gen_ai(span)}  # fmt: skip
 
 
+def keywords_ai(span: str) -> Row:
+    side_in, side_out = sides(span)
+    kind = {"llm": "chat"}.get(KINDS[span], KINDS[span])
+    return {
+        "id": f"log-{span}", "trace_unique_id": TRACE, "span_unique_id": span, "span_parent_id": parent(span),
+        "span_name": "tide" if span == TOOL else NAMES[span], "log_type": kind, "start_time": iso(span),
+        "timestamp": iso(span, 1), "latency": length(span) / 1e6, "model": made.MODEL, "input": json.dumps(side_in),
+        "output": json.dumps(side_out[0] if KINDS[span] == "llm" else side_out), "status": "success",
+        **tokens(span, ("prompt_tokens", "completion_tokens", "total_request_tokens")),
+    }  # fmt: skip
+
+
+def keywords_ai_tree() -> Row:
+    """A trace as Keywords AI's API answers it, each span with its children."""
+    inner = [{**keywords_ai(span), "children": []} for span in SPANS if parent(span)]
+    return {"trace_unique_id": TRACE, "name": "pilot", "span_tree": [{**keywords_ai(AGENT), "children": inner}]}
+
+
+def lunary(span: str) -> Row:
+    side_in, side_out = sides(span)
+    used = tokens(span, ("prompt", "completion", "total"))
+    return {
+        "id": TRACE if span == AGENT else span, "type": KINDS[span], "parentRunId": TRACE if parent(span) else None,
+        "name": "tide" if span == TOOL else made.MODEL if KINDS[span] == "llm" else NAMES[span], "createdAt": iso(span),
+        "endedAt": iso(span, 1), "input": side_in, "output": side_out[0] if KINDS[span] == "llm" else side_out,
+        "status": "success", "projectId": "p", **({"tokens": used} if used else {}),
+        **({"model": made.MODEL} if KINDS[span] == "llm" else {}),
+    }  # fmt: skip
+
+
+def lightstep() -> Row:
+    def span(one: str) -> Row:
+        tags = {**gen_ai(one), **({"parent_span_guid": parent(one)} if parent(one) else {})}
+        return {"span-id": one, "trace-id": TRACE, "span-name": NAMES[one], "start-time-micros": start(one),
+                "end-time-micros": start(one) + length(one), "is-error": False, "tags": tags, "logs": []}  # fmt: skip
+
+    return {"data": [{"type": "trace", "id": AGENT, "attributes": {"custom-data": []},
+                      "relationships": {"reporters": [], "spans": rows(span)}}]}  # fmt: skip
+
+
 FILES: dict[str, Callable[[], bytes]] = {
+    "keywords ai": lambda: lines(keywords_ai),
+    "keywords ai tree": lambda: dumped(keywords_ai_tree()),
+    "lunary": lambda: lines(lunary),
+    "lunary page": lambda: dumped({"data": rows(lunary), "total": 4}),
+    "lightstep": lambda: dumped(lightstep()),
     "openobserve": lambda: dumped({"hits": rows(openobserve), "total": 4}),
     "openobserve lines": lambda: lines(openobserve),
     "openobserve llm": lambda: dumped({"hits": rows(openobserve_llm)}),
