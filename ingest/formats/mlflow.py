@@ -7,27 +7,24 @@ other people's opinions and may hold the right answer: they go to the logs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import orjson
 
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.exports import as_text, opinion
+from tracejury.ingest.formats.fields import Fields, plain_name
 from tracejury.ingest.formats.otel import Intake, id_reader, one_trace, parent_or_none
 from tracejury.ingest.formats.otlp import key_values
-from tracejury.ingest.formats.rows import columns_of, opened, read_rows, time_of
-from tracejury.ingest.formats.spans import brief, kept, status_of
+from tracejury.ingest.formats.rows import columns_of, opened, read_rows
+from tracejury.ingest.formats.spans import kept, status_of
 from tracejury.ingest.parse import clean, inner_json
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "mlflow"
 
-_TAKEN = frozenset({
-    "span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "events", "status",
-    "attributes", "context", "parent_id", "start_time", "end_time", "status_code", "status_message",
-})  # fmt: skip
 _FRAME = frozenset({
     "trace_id", "trace", "client_request_id", "state", "request_time", "execution_duration", "request", "response",
     "trace_metadata", "tags", "spans", "assessments", "request_id", "timestamp_ms", "status", "execution_time_ms",
@@ -89,11 +86,9 @@ def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:
     if not isinstance(info, dict) or not isinstance(spans, list):
         raise IngestError("looks like mlflow but lacks info or data.spans", place=place, remedy="use trace.to_json()")
     intake = Intake()
-    for number, item in enumerate(spans):
-        if isinstance(item, dict):
-            intake.spans.append(("", _span(item, number)))
-        else:
-            intake.warnings.append(f"unreadable_span: data.spans[{number}] is {brief(item)}, not an object")
+    held = Fields(data, "data", intake.warnings)
+    for number, span in enumerate(held.objects("spans", code="unreadable_span")):
+        intake.spans.append(("", _span(span, number)))
     _name_in_hex([draft for _, draft in intake.spans])
     named = info.get("trace_id") or info.get("request_id") or _request_id(intake)
     trace_id = as_text(named) or "unnamed"
@@ -103,7 +98,7 @@ def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:
     attributes.update({key: kept(item) for key, item in values.items() if key not in ("info", "data")})
     return one_trace(
         [draft for _, draft in intake.spans],
-        _assessments(info.get("assessments"), trace_id),
+        _assessments(Fields(info, "info", intake.warnings).listed("assessments"), trace_id),
         trace_id=trace_id,
         format=NAME,
         source=source,
@@ -117,34 +112,25 @@ def _request_id(intake: Intake) -> Json:
     return next((own for _, draft in intake.spans if (own := draft.attributes.get("mlflow.traceRequestId"))), None)
 
 
-def _span(value: dict[str, Json], number: int) -> SpanDraft:
-    context = value.get("context")
-    context = context if isinstance(context, dict) else {}
-    span_id = as_text(value.get("span_id") or context.get("span_id")) or f"unnamed-{number + 1}"
-    draft = SpanDraft(span_id=span_id, attributes=_attributes(value.get("attributes")))
-    draft.parent_span_id = parent_or_none(as_text(value.get("parent_span_id") or value.get("parent_id")))
-    draft.name = as_text(value.get("name")) or ""
-    for column, keys in (
-        ("start_time", ("start_time_unix_nano", "start_time")),
-        ("end_time", ("end_time_unix_nano", "end_time")),
-    ):
-        raw = next((value[key] for key in keys if value.get(key) is not None), None)
-        moment = time_of(raw)
-        setattr(draft, column, moment)
-        if raw is not None and (moment is None or (isinstance(raw, int) and raw > 10**17 and raw % 1000)):
-            draft.attributes[f"otel.{keys[0]}"] = kept(raw)
-    status = value.get("status")
-    if isinstance(status, dict):
-        draft.status = status_of(draft, status.get("code"), "status.code")
-        draft.status_message = as_text(status.get("message")) or None
-    else:
-        draft.status = status_of(draft, value.get("status_code", status), "status_code")
-        draft.status_message = as_text(value.get("status_message")) or None
-    events = value.get("events")
-    draft.events = [_event(item) for item in (events if isinstance(events, list) else [])]
-    others = {key: item for key, item in {**context, **value}.items() if key not in _TAKEN}
-    rest = {key: kept(item) for key, item in others.items() if item not in (None, "")}
-    draft.attributes.update({f"otel.{key}": item for key, item in rest.items()})
+def _span(fields: Fields, number: int) -> SpanDraft:
+    context = fields.inner("context")
+    span_id = fields.text("spanid") or context.text("spanid") or f"unnamed-{number + 1}"
+    draft = SpanDraft(span_id=span_id, attributes=_attributes(fields.take("attributes")))
+    fields.warnings = context.warnings = draft.warnings
+    draft.parent_span_id = parent_or_none(fields.text("parentspanid", "parentid"))
+    draft.name = fields.text("name") or ""
+    for column in ("start_time", "end_time"):
+        nanoseconds = fields.peek(plain_name(f"{column}_unix_nano"))
+        setattr(draft, column, fields.time(plain_name(f"{column}_unix_nano"), plain_name(column)))
+        if isinstance(nanoseconds, int) and nanoseconds > 10**17 and nanoseconds % 1000:
+            draft.attributes[f"otel.{column}_unix_nano"] = nanoseconds
+    status = fields.inner("status") if isinstance(fields.peek("status"), dict) else None
+    code = status.take("code") if status is not None else fields.take("statuscode", "status")
+    draft.status = status_of(draft, code, "status.code" if status is not None else "status_code")
+    draft.status_message = (fields if status is None else status).text("statusmessage" if status is None else "message")
+    draft.events = [_event(item) for item in fields.listed("events")]
+    others = {**context.values, **fields.values}
+    draft.attributes.update({f"otel.{key}": kept(item) for key, item in others.items() if item != ""})
     return draft
 
 
@@ -165,14 +151,10 @@ def _attributes(value: Json) -> dict[str, Json]:
 def _event(value: Json) -> dict[str, Json]:
     if not isinstance(value, dict):
         return {"name": None, "time": None, "attributes": {"value": kept(value)}}
-    raw = value.get("time_unix_nano", value.get("timestamp"))
-    event: dict[str, Json] = {"name": value.get("name"), "time": time_of(raw)}
-    event["attributes"] = kept(cast("Json", key_values(value.get("attributes"))))
-    for key, item in value.items():
-        exact = key in ("time_unix_nano", "timestamp") and event["time"] is not None
-        if key not in ("name", "attributes") and not exact:
-            event[key] = kept(item)
-    return event
+    fields = Fields(value)
+    event: dict[str, Json] = {"name": fields.take("name"), "time": fields.time("timeunixnano", "timestamp")}
+    event["attributes"] = kept(cast("Json", key_values(fields.take("attributes"))))
+    return {**event, **fields.rest()}
 
 
 def _name_in_hex(drafts: list[SpanDraft]) -> None:
@@ -184,8 +166,8 @@ def _name_in_hex(drafts: list[SpanDraft]) -> None:
         draft.parent_span_id = None if draft.parent_span_id is None else read(draft.parent_span_id)
 
 
-def _assessments(value: Json, trace_id: str) -> list[SpanLog]:
+def _assessments(items: Sequence[Json], trace_id: str) -> list[SpanLog]:
     return [
         opinion("assessment", trace_id, as_text(item.get("span_id")) if isinstance(item, dict) else None, item)
-        for item in (value if isinstance(value, list) else [])
+        for item in items
     ]

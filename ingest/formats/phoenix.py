@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.otel import Intake, read_collected
-from tracejury.ingest.formats.rows import Row, columns_of, opened, take_rows, time_of
-from tracejury.ingest.formats.spans import kept, status_of, time_of_field
+from tracejury.ingest.formats.rows import Row, columns_of, opened, take_rows
+from tracejury.ingest.formats.spans import kept, status_of
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import SPAN_KINDS, IngestError, Json, Rejected, Source, SpanDraft, Trace
 
@@ -42,28 +42,28 @@ def _collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
 
 
 def _span(row: Row) -> tuple[str, SpanDraft]:
-    values = row.values
-    context = opened(values.get("context"))
-    context = context if isinstance(context, dict) else {}
-    span_id = as_text(values.get("context.span_id", context.get("span_id")))
-    trace_id = as_text(values.get("context.trace_id", context.get("trace_id")))
+    fields = Fields(row.values)
+    context = fields.inner("context")
+    span_id = fields.text("contextspanid") or context.text("spanid")
+    trace_id = fields.text("contexttraceid") or context.text("traceid")
     if span_id is None:
         raise IngestError("a span without context.span_id", place=row.place, remedy="export the whole dataframe")
-    draft = SpanDraft(span_id=span_id, attributes=_attributes(values))
-    draft.parent_span_id = as_text(values.get("parent_id"))
-    draft.name = as_text(values.get("name")) or ""
-    kind = values.get("span_kind")
+    draft = SpanDraft(span_id=span_id, attributes=_attributes(row.values), warnings=fields.warnings)
+    draft.parent_span_id = fields.text("parentid")
+    draft.name = fields.text("name") or ""
+    kind = fields.take("spankind")
     if isinstance(kind, str) and kind.upper() in SPAN_KINDS:
         draft.attributes.setdefault("openinference.span.kind", kind.upper())
     elif kind is not None:
         draft.attributes["span_kind"] = kept(kind)
-    draft.start_time = time_of_field(draft, values, "start_time")
-    draft.end_time = time_of_field(draft, values, "end_time")
-    draft.status = status_of(draft, values.get("status_code"), "status_code")
-    draft.status_message = as_text(values.get("status_message")) or None
-    draft.events = _events(opened(values.get("events")))
-    if "id" in values and values["id"] != span_id:
-        draft.attributes["id"] = kept(values["id"])
+    draft.start_time, draft.end_time = fields.time("starttime"), fields.time("endtime")
+    draft.status = status_of(draft, fields.take("statuscode"), "status_code")
+    draft.status_message = fields.text("statusmessage")
+    draft.events = [_event(item) for item in fields.listed("events")]
+    if fields.peek("id") == span_id:
+        fields.drop("id")
+    left = {key: item for key, item in fields.rest().items() if key in _COLUMNS and key != "attributes"}
+    draft.attributes.update(left)
     return trace_id or "unnamed", draft
 
 
@@ -105,17 +105,10 @@ def _put(attributes: dict[str, Json], key: str, value: Json) -> None:
             attributes[path] = kept(node)
 
 
-def _events(value: Json) -> list[dict[str, Json]]:
-    events: list[dict[str, Json]] = []
-    for item in value if isinstance(value, list) else [] if value is None else [value]:
-        if not isinstance(item, dict):
-            events.append({"name": None, "time": None, "attributes": {"value": kept(item)}})
-            continue
-        moment = time_of(item.get("timestamp"))
-        event: dict[str, Json] = {"name": item.get("name"), "time": moment}
-        event["attributes"] = kept(item.get("attributes") or {})
-        for key, one in item.items():
-            if key not in ("name", "attributes") and not (key == "timestamp" and moment is not None):
-                event[key] = kept(one)
-        events.append(event)
-    return events
+def _event(item: Json) -> dict[str, Json]:
+    if not isinstance(item, dict):
+        return {"name": None, "time": None, "attributes": {"value": kept(item)}}
+    fields = Fields(item)
+    event: dict[str, Json] = {"name": fields.take("name"), "time": fields.time("timestamp")}
+    event["attributes"] = kept(fields.take("attributes") or {})
+    return {**event, **{key: kept(one) for key, one in fields.values.items()}}

@@ -10,18 +10,17 @@ import sqlite3
 from collections.abc import Iterator
 
 from tracejury.ingest.conventions.context import SpanLog
-from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.fields import Fields, plain_name
 from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, traces
-from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
+from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows
 from tracejury.ingest.formats.spans import brief, kept, status_of
 from tracejury.ingest.parse import clean_text
 from tracejury.ingest.sniff import FileSample, rejected
-from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.trace import IngestError, Rejected, Source, SpanDraft, Trace
 
 NAME = "trulens"
 
 _MARKS = frozenset({"record", "record_attributes", "trace", "start_timestamp"})
-_TAKEN = frozenset({"record", "record_attributes", "trace", "start_timestamp", "timestamp", "resource_attributes"})
 _SQLITE = b"SQLite format 3\x00"
 _GOLD = ("ground_truth", "expected_output", "expected_response")
 
@@ -50,34 +49,25 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
 
 def _take(row: Row, intake: Intake) -> None:
-    values = row.values
+    values = Fields(row.values)
     record, attributes, context = (_object(values, key, row.place) for key in ("record", "record_attributes", "trace"))
-    span_id = as_text(context.get("span_id"))
+    span_id = context.text("spanid")
     if span_id is None:
         raise IngestError("a row whose trace has no span_id", place=row.place, remedy="export the whole event table")
-    trace_id = as_text(context.get("trace_id")) or "unnamed"
-    gold = {key: item for key, item in attributes.items() if any(word in key.lower() for word in _GOLD)}
-    draft = SpanDraft(
-        span_id=span_id, attributes={key: kept(item) for key, item in attributes.items() if key not in gold}
-    )
-    parent = record.get("parent_span_id") or context.get("parent_id")
-    draft.parent_span_id = parent_or_none(as_text(parent))
-    draft.name = as_text(record.get("name")) or ""
-    for column, key in (("start_time", "start_timestamp"), ("end_time", "timestamp")):
-        moment = time_of(values.get(key))
-        setattr(draft, column, moment)
-        if moment is None and values.get(key) is not None:
-            draft.attributes[key] = kept(values[key])
-            draft.warnings.append(f"unreadable_time: {key} is {brief(values[key])}; left empty, kept as an attribute")
-    draft.status = status_of(draft, record.get("status"), "status")
-    if record.get("kind") is not None:
-        draft.attributes["otel.kind"] = kind_name(record["kind"])
-    resource = opened(values.get("resource_attributes"))
-    if resource:
+    trace_id = context.text("traceid") or "unnamed"
+    gold = {key: item for key, item in attributes.raw.items() if any(word in key.lower() for word in _GOLD)}
+    draft = SpanDraft(span_id=span_id, warnings=values.warnings)
+    draft.attributes = {key: kept(item) for key, item in attributes.raw.items() if key not in gold}
+    draft.parent_span_id = parent_or_none(record.text("parentspanid") or context.text("parentid"))
+    draft.name = record.text("name") or ""
+    draft.start_time, draft.end_time = values.time("starttimestamp"), values.time("timestamp")
+    draft.status = status_of(draft, record.take("status"), "status")
+    if (kind := record.take("kind")) is not None:
+        draft.attributes["otel.kind"] = kind_name(kind)
+    if resource := opened(values.take("resourceattributes")):
         draft.attributes["otel.resource"] = kept(resource)
-    known = {"name", "kind", "parent_span_id", "status"}
-    draft.attributes.update({f"record.{key}": kept(item) for key, item in record.items() if key not in known})
-    draft.attributes.update({key: kept(item) for key, item in values.items() if key not in _TAKEN})
+    draft.attributes.update({f"record.{key}": kept(item) for key, item in record.values.items()})
+    draft.attributes.update({key: kept(item) for key, item in values.values.items()})
     intake.spans.append((trace_id, draft))
     if gold:
         log = SpanLog(
@@ -86,11 +76,11 @@ def _take(row: Row, intake: Intake) -> None:
         intake.logs.append(log)
 
 
-def _object(values: dict[str, Json], key: str, place: str) -> dict[str, Json]:
-    value = opened(values.get(key))
+def _object(values: Fields, key: str, place: str) -> Fields:
+    value = opened(values.take(plain_name(key)))
     if not isinstance(value, dict):
         raise IngestError(f"{key} is {brief(value)}, not an object", place=place, remedy="export the event table again")
-    return value
+    return Fields(value, key, values.warnings)
 
 
 def _sqlite(data: bytes) -> Iterator[Row]:

@@ -43,6 +43,7 @@ FILES: dict[str, Callable[[], Any]] = {
     "langfuse": made.langfuse_trace,
     "langsmith": _shipped("langsmith/tide.jsonl"),
     "maseval": _shipped("maseval/harbour_desk.json"),
+    "mlflow": made.mlflow_trace,
     "openai_agents": _shipped("openai_agents/openai-agents-text.jsonl"),
     "openhands": envelopes.openhands,
     "openhands of the SDK": envelopes.openhands_sdk,
@@ -53,6 +54,7 @@ FILES: dict[str, Callable[[], Any]] = {
     "span_table": _shipped("span_table/tide.jsonl"),
     "swe_agent": envelopes.swe_agent,
     "swe_agent, mini": envelopes.mini_swe_agent,
+    "trulens": made.trulens_rows,
     "weave": _shipped("weave/tide.jsonl"),
     "zipkin": _shipped("zipkin/tide.json"),
 }
@@ -84,6 +86,7 @@ NOT_READ = {
     "opik": {"project_name"},
     "otel_js": {"*.parentSpanContext"},
     "swe_agent": {"trajectory.*.query.*", "trajectory.*.query.*.role", "trajectory.*.query.*.content"},
+    "trulens": {"*.trace.parent_id", "*.record.parent_span_id"},
 }  # fmt: skip
 """Fields whose value no reader keeps where its type is right either: each is told elsewhere, or is a label."""
 
