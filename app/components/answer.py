@@ -1,4 +1,5 @@
-"""The Overview's first sentence: what judges catch, what people find of each other's errors, who comes near."""
+"""The Overview's first sentences: what judges catch, what people find of each other's errors, who comes near; and
+whether that differs between parts of the traces."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ import pandas as pd
 from tracejury.ingest.words import counted
 from tracejury.judging.agreement import ceiling
 from tracejury.judging.agreement.estimate import TOO_FEW
+from tracejury.judging.agreement.interaction import LEAST_TRACES
 from tracejury.judging.agreement.rounding import half_up
+from tracejury.judging.records import SLICE_WORDS
 
 MOST = 4  # judge models that are all named
 NO_PEOPLE = "how far people agree is unknown, since no two people labelled the same trace blind"
@@ -31,6 +34,34 @@ def answer(suite: pd.DataFrame, reached: pd.DataFrame | None) -> list[str]:
     return (
         sentences if len(splits) == 1 else [f"{split}: {words}" for split, words in zip(splits, sentences, strict=True)]
     )
+
+
+def by_slice(differences: pd.DataFrame) -> str:
+    """Say in one sentence whether the recall of judges differs between parts of the traces, and where most.
+
+    `differences`: `slice_tests.recall_differences`. The greatest of several differences is the one with the least p.
+    """
+    if differences.empty:
+        return (
+            f"By slice: nothing to compare, since no judge has errors of its dimension in two slices of {LEAST_TRACES} "
+            "traces or more."
+        )
+    tests = counted(len(differences), "test")
+    apart = differences[differences["p_holm"] < 0.05].sort_values("p", kind="stable")
+    if apart.empty:
+        return f"By slice: no judge's recall differs between slices by more than chance ({tests}, Holm)."
+    row = apart.iloc[0]
+    names = ("judge_model", "dimension", *(["split"] if differences["split"].nunique() > 1 else []))
+    judge = " ".join(str(row[name]) for name in names)
+    ends = [f"{_share(row[end], *_NONE)[0]} in {row[f'{end}_slice']!r} ({row[f'{end}_n']})" for end in ("low", "high")]
+    more = f"; {counted(len(apart) - 1, 'other test')} too" if len(apart) > 1 else ""
+    return (
+        f"By slice: {judge} catches {' and '.join(ends)}, by {SLICE_WORDS[row['by']]} "
+        f"(p = {row['p_holm']:.3f}, Holm over {tests}){more}."
+    )
+
+
+_NONE = float("nan"), float("nan")
 
 
 def _people(reached: pd.DataFrame | None, split: str) -> pd.Series | None:

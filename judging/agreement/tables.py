@@ -28,6 +28,7 @@ from tracejury.judging.agreement import (
     reasons,
     reliability,
     scores,
+    slice_tests,
     slices,
     trail,
 )
@@ -216,11 +217,11 @@ def _people_error_slices(inputs: Inputs) -> pd.DataFrame:
 
 def _compared_slices(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("error_pairs"), inputs.frame("other_error_pairs")
-    return slices.compared_slices(left, right, inputs.frame("slices"), draws=inputs.draws, seed=inputs.seed)
+    return slice_tests.compared_slices(left, right, inputs.frame("slices"), draws=inputs.draws, seed=inputs.seed)
 
 
 def _slice_tests(inputs: Inputs) -> pd.DataFrame:
-    return slices.slice_tests(
+    return slice_tests.slice_tests(
         inputs.frame("error_pairs"), inputs.frame("score_pairs"), inputs.frame("slices"), inputs.given("ratings"),
         missing=inputs.missing, draws=inputs.draws, seed=inputs.seed,
     )  # fmt: skip

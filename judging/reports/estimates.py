@@ -9,7 +9,18 @@ from typing import Any, Final
 
 import pandas as pd
 
-from tracejury.judging.agreement import ceiling, compare, errors, marks, raters, reasons, reliability, scores, slices
+from tracejury.judging.agreement import (
+    ceiling,
+    compare,
+    errors,
+    marks,
+    raters,
+    reasons,
+    reliability,
+    scores,
+    slice_tests,
+    slices,
+)
 from tracejury.judging.agreement.inputs import InputName, Inputs
 from tracejury.judging.agreement.tables import TABLES
 from tracejury.judging.reports.export import facts_frame, facts_of
@@ -285,9 +296,9 @@ def people_errors_by_slice(sources: Sources, by: str) -> pd.DataFrame:
 
 
 def differences_by_slice(sources: Sources, by: str, left: str, right: str) -> pd.DataFrame:
-    """`slices.compared_slices` of two arms."""
+    """`slice_tests.compared_slices` of two arms."""
     first, second = two_arms(sources, left, right)
-    return slices.compared_slices(first, second, _slices_by(sources, by), draws=sources.inputs.draws)
+    return slice_tests.compared_slices(first, second, _slices_by(sources, by), draws=sources.inputs.draws)
 
 
 def traces_in_slice(sources: Sources, by: str, name: str) -> pd.DataFrame:
@@ -302,10 +313,18 @@ def flips_in_slice(sources: Sources, by: str, name: str, left: str, right: str) 
 
 
 def tests_by_slice(sources: Sources, by: str) -> pd.DataFrame:
-    """`slices.slice_tests` of one kind of slice."""
+    """`slice_tests.slice_tests` of one kind of slice."""
     inputs, frames = sources.inputs, sources.frames
     pairs = frames.error_pairs, frames.score_pairs, _slices_by(sources, by), frames.ratings
-    return slices.slice_tests(*pairs, missing=inputs.missing, draws=inputs.draws, seed=inputs.seed)
+    return slice_tests.slice_tests(*pairs, missing=inputs.missing, draws=inputs.draws, seed=inputs.seed)
+
+
+def recall_differences(sources: Sources) -> pd.DataFrame:
+    """`slice_tests.recall_differences` of all kinds of slice."""
+    inputs, frames = sources.inputs, sources.frames
+    return slice_tests.recall_differences(
+        frames.error_pairs, frames.slices, missing=inputs.missing, draws=inputs.draws, seed=inputs.seed
+    )
 
 
 def errors_in_slice(
@@ -510,7 +529,7 @@ ESTIMATES: Final[Mapping[str, Recipe]] = {
         "tests_by_slice", "errors_in_slice", "scores_in_slice", "consistency_by_slice", "people_by_slice",
         "traces_in_slice", "differences_by_slice", "flips_in_slice",
     ),
-    **_each("people_errors_by_slice", is_slow=True),
+    **_each("people_errors_by_slice", "recall_differences", is_slow=True),
     **_each("evidence_pairs", "table.evidence_overlap", ignores=("tolerance",), is_slow=True),
     **_each(
         "table.error_slices", "table.score_slices", "table.slice_tests", "table.consistency_slices",

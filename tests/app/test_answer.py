@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tracejury.app.components.answer import NO_PEOPLE, answer
+from tracejury.app.components.answer import NO_PEOPLE, answer, by_slice
+from tracejury.judging.agreement.slice_tests import recall_difference_columns
 
 NAN = float("nan")
 Judge = tuple[str, float, float, float, int, int, int]
@@ -71,3 +72,32 @@ def test_each_part_of_a_split_has_its_own_sentence() -> None:
     dev, test = answer(table, people(split="test"))
     assert dev == f"dev: {ONE}; {NO_PEOPLE}."
     assert test.endswith("people among themselves 68 % [60, 76]; o3 is within reach of people.")
+
+
+DIFFERENCE = {
+    "by": "length", "judge_model": "m", "dimension": "LC", "split": "all", "low_slice": "60 spans or more",
+    "low": 0.125, "low_n": 8, "high_slice": "1 to 19 spans", "high": 0.876, "high_n": 9, "p": 0.002, "p_holm": 0.004,
+}  # fmt: skip
+APART = "catches 13 % in '60 spans or more' (8) and 88 % in '1 to 19 spans' (9), by"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "nothing to compare, since no judge has errors of its dimension in two slices of 5 traces or more."),
+        ([{"p_holm": 0.06}], "no judge's recall differs between slices by more than chance (1 test, Holm)."),
+        (
+            [{"judge_model": "later", "p": 0.003}, {}, {"p_holm": 1.0}],
+            f"m LC {APART} length of the trace (p = 0.004, Holm over 3 tests); 1 other test too.",
+        ),
+        (
+            [{"split": "dev", "by": "agent"}, {"split": "test", "p_holm": 0.5}],
+            f"m LC dev {APART} agent (p = 0.004, Holm over 2 tests).",
+        ),
+    ],
+)
+def test_the_greatest_difference_between_slices_is_named_or_that_there_is_none(
+    rows: list[dict[str, object]], words: str
+) -> None:
+    columns = list(recall_difference_columns())
+    assert by_slice(pd.DataFrame([DIFFERENCE | row for row in rows], columns=columns)) == f"By slice: {words}"

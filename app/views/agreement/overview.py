@@ -12,7 +12,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from tracejury.app import estimates
 from tracejury.app.components import charts
-from tracejury.app.components.answer import answer
+from tracejury.app.components.answer import answer, by_slice
 from tracejury.app.components.data_table import chosen_cell, data_table
 from tracejury.app.components.drilldown import kept_point
 from tracejury.app.components.estimate_text import (
@@ -51,6 +51,7 @@ def overview(filters: Filters, inputs: Inputs) -> None:
     del inputs  # each card asks for what it shows
     with st.container(key="answer"):
         first_sentence(filters)
+        slices = st.container()
     paint("overview")
     with st.container(border=True):
         ranks_card(filters)
@@ -61,6 +62,8 @@ def overview(filters: Filters, inputs: Inputs) -> None:
         impact_card(filters)
     with st.container(border=True):
         table_card(filters)
+    with slices:  # last, so that no chart waits for it
+        slices_sentence(filters)
 
 
 @st.fragment(key="card-answer")
@@ -76,6 +79,19 @@ def first_sentence(filters: Filters) -> None:
         watch(late, name="late-answer")
 
 
+@st.fragment(key="card-slices-answer")
+@with_placeholder(height=20)
+def slices_sentence(filters: Filters) -> None:
+    """Whether the judges' recall differs between parts of the traces."""
+    st.caption(plain(by_slice(estimate(filters, "recall_differences"))), help=SLICES)
+
+
+SLICES = (
+    "Recall of caught errors in slices of five traces or more (agent, task source, length, tool, model of the agent, "
+    "outcome, span kind of the error, guideline version), lowest and highest, in brackets the errors. Test of one "
+    "recall in all slices of a kind by the wild cluster bootstrap by trace, Holm over all of these tests. Each slice "
+    "with its interval: Errors, Errors by slice."
+)
 ANSWER = (
     COVERED + " Within reach of people: a judge's interval reaches the value of people, each of whom stands in turn as "
     "the other's judge on traces that two labelled blind. How far the matches are confirmed, the line above says."

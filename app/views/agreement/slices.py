@@ -27,14 +27,13 @@ from tracejury.app.views.agreement.drilldowns import drill_into_repeats, listed
 from tracejury.judging.agreement.frames import KINDS
 from tracejury.judging.agreement.interaction import LEAST_TRACES
 from tracejury.judging.agreement.reasons import reason_of
+from tracejury.judging.agreement.slice_tests import REPEATED, SCORED
 from tracejury.judging.agreement.slices import (
     AMONG_PEOPLE,
     CONSISTENCY_RATES,
     ERROR_RATES,
     PEOPLE_RATES,
-    REPEATED,
     SCORE_RATES,
-    SCORED,
     UNKNOWN,
     slice_order,
 )
@@ -177,7 +176,7 @@ def versus_slices_card(filters: Filters, left: str, right: str, kind: str) -> No
 
 
 def _why_no_test(rows: pd.DataFrame) -> str:
-    """The reason of the test in the rows of `slices.compared_slices`, the same for all that have none."""
+    """The reason of the test in the rows of `slice_tests.compared_slices`, the same for all that have none."""
     reasons = [part for reason in rows["reason"].dropna() for part in str(reason).split("; ") if part.startswith("p, ")]
     return reasons[0] if reasons else ""
 

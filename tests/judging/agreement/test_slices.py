@@ -7,16 +7,15 @@ import pytest
 from tracejury.judging.agreement import errors, scores
 from tracejury.judging.agreement.compare import holm
 from tracejury.judging.agreement.reliability import reliability_table
+from tracejury.judging.agreement.slice_tests import compared_slices, recall_differences, slice_tests
 from tracejury.judging.agreement.slices import (
     checked_slices,
-    compared_slices,
     consistency_slices,
     error_slices,
     people_error_slices,
     people_slices,
     score_slices,
     slice_order,
-    slice_tests,
 )
 
 
@@ -248,3 +247,23 @@ def test_two_sides_differ_by_slice_and_the_test_is_of_their_differences() -> Non
     assert same["p"].isna().all()
     assert same["reason"].str.contains("p, p_holm: traces do not vary").all()
     assert compared_slices(left, right.head(0), sliced("agent", PARTS)).empty
+
+
+def test_the_slices_where_a_judge_catches_least_and_most_are_named_with_their_test() -> None:
+    """m catches 1 of 8 errors of `short` and 7 of 8 of `long`; `odd` has two traces, too few for a test."""
+    names = {
+        f"{where}{trace}": where for where, number in (("short", 8), ("long", 8), ("odd", 2)) for trace in range(number)
+    }
+    rows = [(trace, True, (trace == "short0") or (where == "long" and trace != "long0"), "scored")
+            for trace, where in names.items()]  # fmt: skip
+    same = [(trace, True, int(trace[-1]) % 2 == 0, "scored") for trace in names]
+    slices = pd.concat([sliced("length", names), sliced("agent", dict.fromkeys(names, "one"))])
+    table = recall_differences(pd.concat([pairs(rows), pairs(same, "other")]), slices)
+    assert table["by"].tolist() == ["length"] * 2  # one agent: nothing to test
+    first, other = table.to_dict("records")
+    assert [first[f"{end}{of}"] for end in ("low", "high") for of in ("_slice", "", "_n")] == [
+        "short", 1 / 8, 8, "long", 7 / 8, 8,
+    ]  # fmt: skip
+    assert (first["low_slice"], first["p"] < 0.01, other["p"]) == ("short", True, 1.0)
+    assert table["p_holm"].tolist() == holm(table["p"].to_numpy()).tolist()
+    assert recall_differences(pairs(rows).assign(state="not_matched", caught=None, localized=None), slices).empty
