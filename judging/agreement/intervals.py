@@ -214,24 +214,22 @@ def share_bounds(
 
     `hits` and `units` (clusters, ...): of each cluster the numerator and the denominator of sum(hits) / sum(units).
     The effective number is what gives a simple sample the linearised variance by cluster, at most the number of units
-    where `capped`; Student's t has one degree less than the clusters that hold units. Of a share of exactly 0 or 1 each
-    cluster counts as one unit, since nothing shows how alike the units of a cluster are; so it does, or less, where
-    fewer than `least_clusters` hold the rarer outcome: where a few clusters fail as a whole, a sample may hold none.
+    where `capped`; Student's t has one degree less than the clusters that hold units. Where fewer than `least_clusters`
+    hold the rarer outcome (1: of a share of exactly 0 or 1) each cluster counts as one unit, since nothing, or too
+    little, shows how alike the units of a cluster are.
     Sources: Wilson 1927; Korn and Graubard 1998 (effective number, t); Franco, Little, Louis and Slud 2019.
-    Edge: NaN without units, and of one cluster unless the share is 0 or 1.
+    Edge: NaN without units, and of one cluster that holds both outcomes where `least_clusters` is 1.
     """
     top, bottom = np.asarray(hits, dtype=np.float64), np.asarray(units, dtype=np.float64)
     number, clusters = bottom.sum(axis=0), (bottom > 0).sum(axis=0).astype(np.float64)
     share = divide(top.sum(axis=0), number)
     several = np.where(clusters > 1, clusters, np.nan)
     effective = effective_units(top, bottom, capped=capped)
-    rarer = np.minimum((top > 0).sum(axis=0), (top < bottom).sum(axis=0))
-    effective = np.where(rarer < least_clusters, np.minimum(effective, clusters), effective)
     low, high = _wilson(share, effective, student_t(several - 1, level))
-    at_end = (share == 0) | (share == 1)
-    end_low, end_high = wilson_bounds(share * clusters, clusters, level)
-    known = at_end | np.isfinite(effective)
-    low, high = (np.where(at_end, a, b) for a, b in ((end_low, low), (end_high, high)))
+    is_rare = np.minimum((top > 0).sum(axis=0), (top < bottom).sum(axis=0)) < least_clusters
+    rare_low, rare_high = wilson_bounds(share * clusters, clusters, level)
+    known = is_rare | np.isfinite(effective)
+    low, high = (np.where(is_rare, a, b) for a, b in ((rare_low, low), (rare_high, high)))
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 

@@ -1,10 +1,13 @@
 """Krippendorff's alpha, its references and edges, and the spread over runs."""
 
+from dataclasses import replace
+
 import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from statsmodels.stats.proportion import proportion_confint
 
 from tracejury.judging.agreement import reliability
 from tracejury.judging.agreement.reliability import LEVELS, Level, alpha, alpha_bootstrap
@@ -309,6 +312,14 @@ def test_repeats_that_fail_together_say_no_more_than_their_traces() -> None:
         assert (estimate.value, estimate.n) == (0.2, 40 * repeats)
         intervals.append((estimate.low, estimate.high))
     assert intervals[1] == pytest.approx(intervals[0], abs=0.005)
+
+
+def test_few_failing_traces_say_how_many_fail_as_if_each_were_asked_once() -> None:
+    """3 of 80 replies on 2 of 40 traces: Wilson's bounds of 1.5 of 40."""
+    matrix = reliability.rating_matrix(long(np.full((2, 40), 1.0)))
+    failures = np.where(np.arange(40) < 2, [2, 1] * 20, 0)
+    estimate = reliability.share_unscored(replace(matrix, failed=3, failures=failures))
+    assert (estimate.low, estimate.high) == pytest.approx(proportion_confint(1.5, 40, method="wilson"))
 
 
 def test_a_failed_row_with_a_value_is_refused() -> None:
