@@ -11,7 +11,7 @@ from tracejury.app import estimates
 from tracejury.app.listings import place
 from tracejury.app.session import workspace
 from tracejury.ingest.store import read_transaction
-from tracejury.judging.adjudication.decisions import (
+from tracejury.judging.adjudication.adjudication_items import (
     Opinions,
     TraceDecisions,
     all_opinions,

@@ -15,7 +15,7 @@ from tracejury.app.api.answers import NotServedError, answered
 from tracejury.app.api.rights import checked
 from tracejury.app.grants import Grant
 from tracejury.ingest.store import read_transaction
-from tracejury.judging.adjudication.decisions import ADJUDICATED
+from tracejury.judging.adjudication.adjudication_items import ADJUDICATED
 from tracejury.judging.labels import label_store as labels
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.matching.comparison import compare_trace

@@ -25,15 +25,16 @@ from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
 from tracejury.app.session import drawn, link_params, must, said, say, user, workspace
 from tracejury.ingest.store import read_transaction, schema, write_transaction
+from tracejury.judging.adjudication import adjudication_items
 from tracejury.judging.adjudication import decisions as adjudication
-from tracejury.judging.adjudication.decisions import (
-    AdjudicationError,
+from tracejury.judging.adjudication.adjudication_items import (
     AdjudicationItem,
     GoldError,
     ItemRevision,
     LabelOutcome,
     TraceDecisions,
 )
+from tracejury.judging.adjudication.decisions import AdjudicationError
 from tracejury.judging.adjudication.disputes import FAR, ErrorGroup, difference_counts
 from tracejury.judging.adjudication.judge_column import PREFIX, judge_shown, show_judge
 from tracejury.judging.labels.anchoring import anchoring, changed_scores, counted_by, traces_seen
@@ -86,11 +87,11 @@ def page() -> None:
         return
     known, ruled = opinions_now(seed()), decisions_now()
     with read_transaction(workspace().engine) as connection:
-        alike = adjudication.undisputed(connection, seed=seed(), known=known, ruled=ruled)
+        alike = adjudication_items.undisputed(connection, seed=seed(), known=known, ruled=ruled)
         items = (
             alike
             if view == "Undisputed"
-            else adjudication.items(
+            else adjudication_items.items(
                 connection, seed=seed(), everything=view == "All disputed", known=known, ruled=ruled
             )
         )
@@ -117,7 +118,7 @@ def page() -> None:
     if view == "All disputed":
         why_they_differ(items)
     with read_transaction(workspace().engine) as connection:
-        one = adjudication.item(connection, trace_id, seed=seed(), judge=judge)
+        one = adjudication_items.item(connection, trace_id, seed=seed(), judge=judge)
     if one is None:
         st.info("Fewer than two annotators have submitted this trace.")
         return
@@ -596,7 +597,7 @@ def quoted(piece: Evidence) -> None:
 
 def history(trace_id: str) -> None:
     with read_transaction(workspace().engine) as connection:
-        rows = adjudication.log_of(connection, trace_id)
+        rows = adjudication_items.log_of(connection, trace_id)
     if rows.empty:
         return
     with st.expander(f"{counted(len(rows), 'decision')} on this trace"):
@@ -684,7 +685,7 @@ def act(decide: Callable[..., Made]) -> Made | Literal[False]:
             adjudication.refuse_if_changed(connection, *pressed_on)
             done = decide(connection, by=user().name)
             # one's own decision refuses no other that is pressed before it shows
-            drawn(_case(pressed_on[0]), adjudication.item_revision(connection, pressed_on[0]))
+            drawn(_case(pressed_on[0]), adjudication_items.item_revision(connection, pressed_on[0]))
             return done
 
     return attempted(work)

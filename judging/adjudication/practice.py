@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, select
 
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.store import write_transaction
-from tracejury.judging.adjudication.decisions import ADJUDICATED
+from tracejury.judging.adjudication.adjudication_items import ADJUDICATED
 from tracejury.judging.adjudication.disputes import pair_errors, scores_of
 from tracejury.judging.labels.exchange import read_tracejury
 from tracejury.judging.labels.label_store import apply_ops, error_labels, newest, score_labels

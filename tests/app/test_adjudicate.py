@@ -16,6 +16,7 @@ from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.app import session
 from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.judging.adjudication import adjudication_items
 from tracejury.judging.adjudication import decisions as adjudication
 from tracejury.judging.adjudication.judge_column import judge_opinion, show_judge
 from tracejury.judging.queues.places import next_item
@@ -78,7 +79,7 @@ def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPa
     assert [one.value for one in at.success] == ["Gold version 1 is saved."]
     with read_transaction(space.engine) as connection:
         assert default_reference(connection) == "gold"
-        decided = adjudication.decisions_by_trace(connection)[trace_id(0)]
+        decided = adjudication_items.decisions_by_trace(connection)[trace_id(0)]
     assert dict(decided.scores) == {"PQ": 1, "LC": 0}
     assert [one.sources for one in decided.errors.values()] == [{"one"}]
 
@@ -90,7 +91,7 @@ def test_all_scores_are_saved_in_one_go_and_what_needs_a_reason_is_named(space: 
     at.button(key=save).click().run()
     assert "LC" in at.error[0].value  # PQ, which both scored 1, is saved all the same
     with read_transaction(space.engine) as connection:
-        assert dict(adjudication.decisions_by_trace(connection)[trace_id(0)].scores) == {"PQ": 1}
+        assert dict(adjudication_items.decisions_by_trace(connection)[trace_id(0)].scores) == {"PQ": 1}
     at.text_input(key=f"reason-{trace_id(0)}-LC").input("Half of it holds.")
     at.button(key=save).click().run()
     assert [one.value for one in at.success] == ["LC is 1."]
@@ -112,7 +113,9 @@ def test_a_rejection_without_a_reason_is_refused(space: Workspace, open_page: Op
     at.text_input(key="why-one").input("The tool was right.")
     at.button(key="FormSubmitter:reject-one-Reject").click().run()
     with read_transaction(space.engine) as connection:
-        assert dict(adjudication.decisions_by_trace(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
+        assert dict(adjudication_items.decisions_by_trace(connection)[trace_id(0)].rejected) == {
+            "one": "The tool was right."
+        }
 
 
 def test_a_page_drawn_before_anothers_decision_takes_none_and_shows_it_first(
@@ -126,7 +129,9 @@ def test_a_page_drawn_before_anothers_decision_takes_none_and_shows_it_first(
     assert "after this page was drawn" in at.error[0].value
     assert any("rejected" in str(text.value) for text in at.text)
     with read_transaction(space.engine) as connection:
-        assert dict(adjudication.decisions_by_trace(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
+        assert dict(adjudication_items.decisions_by_trace(connection)[trace_id(0)].rejected) == {
+            "one": "The tool was right."
+        }
     at.button(key="keep-one").click().run()  # they have seen it now
     assert [one.value for one in at.success] == ["Kept."]
 
@@ -140,7 +145,7 @@ def test_ones_own_decision_refuses_no_other_that_is_pressed_before_it_shows(
     at.button(key="settle").click().run()
     assert list(at.error) == []
     with read_transaction(space.engine) as connection:
-        decided = adjudication.decisions_by_trace(connection)[trace_id(0)]
+        decided = adjudication_items.decisions_by_trace(connection)[trace_id(0)]
     assert (decided.outcome_of("one"), dict(decided.scores)) == ("gold", {"PQ": 1.0})
 
 
@@ -151,7 +156,7 @@ def test_a_label_that_its_rater_changed_meanwhile_is_not_kept_unseen(space: Work
          op("review.put", status="submitted"))  # fmt: skip
     at.button(key="keep-one").click().run()
     with read_transaction(space.engine) as connection:
-        assert trace_id(0) not in adjudication.decisions_by_trace(connection)
+        assert trace_id(0) not in adjudication_items.decisions_by_trace(connection)
 
 
 def test_what_nobody_disputes_becomes_gold_in_one_go(space: Workspace, open_page: OpenPage) -> None:
@@ -159,7 +164,7 @@ def test_what_nobody_disputes_becomes_gold_in_one_go(space: Workspace, open_page
     at.button(key="accept").click().run()
     assert at.success[0].value == "Gold saved for 1 trace; 0 with small differences left."
     with read_transaction(space.engine) as connection:
-        assert adjudication.decisions_by_trace(connection)[trace_id(1)].version == 1
+        assert adjudication_items.decisions_by_trace(connection)[trace_id(1)].version == 1
 
 
 def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None:
@@ -201,7 +206,7 @@ def test_an_error_nobody_saw_is_added_with_a_reason(space: Workspace, open_page:
     assert [one.value for one in at.success] == ["Added."]
     assert "Added by the adjudicator: no rater marked it." in [one.value for one in at.caption]
     with read_transaction(space.engine) as connection:
-        (made,) = adjudication.decisions_by_trace(connection)[key].errors.values()
+        (made,) = adjudication_items.decisions_by_trace(connection)[key].errors.values()
     assert (made.is_added, made.label.category, made.label.dimensions) == (True, "Goal Deviation", ("GF",))
     assert made.label.span_ids == (span_id(2),)
 
@@ -259,7 +264,7 @@ def test_gold_that_comes_from_a_judge_alone_is_shown_and_changed_while_the_judge
     at.button(key=f"FormSubmitter:edit-{key}-Save").click().run()
     assert [one.value for one in at.success] == ["Saved."]
     with read_transaction(space.engine) as connection:
-        (made,) = adjudication.decisions_by_trace(connection)[trace_id(0)].errors.values()
+        (made,) = adjudication_items.decisions_by_trace(connection)[trace_id(0)].errors.values()
     assert (made.label.impact, made.label.description) == ("high", "Slow.")
 
 

@@ -13,7 +13,7 @@ from tests.browser.researcher import settled
 from tests.browser.team import person_page, team_server, team_space
 from tests.judging.team import submit
 from tracejury.ingest.store import read_transaction
-from tracejury.judging.adjudication.decisions import decisions_by_trace
+from tracejury.judging.adjudication.adjudication_items import decisions_by_trace
 from tracejury.judging.reports.frames import default_reference
 from tracejury.judging.store import Workspace
 

@@ -11,9 +11,10 @@ from tests.build import error_label, span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
+from tracejury.judging.adjudication import adjudication_items, judge_column
 from tracejury.judging.adjudication import decisions as desk
-from tracejury.judging.adjudication import judge_column
-from tracejury.judging.adjudication.decisions import AdjudicationError, AdjudicationItem, Opinions
+from tracejury.judging.adjudication.adjudication_items import AdjudicationItem, Opinions
+from tracejury.judging.adjudication.decisions import AdjudicationError
 from tracejury.judging.adjudication.disputes import Opinion, anonymous, dispute, groups
 from tracejury.judging.agreement.reliability import alpha
 from tracejury.judging.labels.label_store import error_labels, reviews, score_labels
@@ -122,12 +123,12 @@ def space(tmp_path: Path) -> Workspace:
 
 def open_cases(space: Workspace, **more: Any) -> list[AdjudicationItem]:
     with read_transaction(space.engine) as connection:
-        return desk.items(connection, seed=SEED, **more)
+        return adjudication_items.items(connection, seed=SEED, **more)
 
 
 def opinions_now(space: Workspace, before: Opinions | None = None) -> Opinions:
     with read_transaction(space.engine) as connection:
-        return desk.all_opinions(connection, seed=SEED, before=before)
+        return adjudication_items.all_opinions(connection, seed=SEED, before=before)
 
 
 def ids(items: list[AdjudicationItem]) -> list[str]:
@@ -155,7 +156,7 @@ def decide(space: Workspace, action: str, *args: Any, **more: Any) -> Any:
 
 def one_case(space: Workspace, trace: str) -> AdjudicationItem:
     with read_transaction(space.engine) as connection:
-        item = desk.item(connection, trace, seed=SEED)
+        item = adjudication_items.item(connection, trace, seed=SEED)
     assert item is not None
     return item
 
@@ -195,7 +196,7 @@ class TestTheDesk:
         assert "TC" not in after.disputes[trace_id(0)].gaps
         assert after.disputes[trace_id(2)] is before.disputes[trace_id(2)]
 
-    @pytest.mark.parametrize("few", [0, desk.FEW])
+    @pytest.mark.parametrize("few", [0, adjudication_items.FEW])
     def test_all_at_once_is_what_each_trace_says_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
     ) -> None:
@@ -204,8 +205,8 @@ class TestTheDesk:
         size = Size(traces=12, spans=12, repeats=1, readers=(("ada", 0.9), ("ben", 0.7), ("cleo", 0.6)))
         built = build(tmp_path / "random", size)
         with read_transaction(built.engine) as connection:
-            found = desk.all_opinions(connection, seed=SEED).disputes
-            alone = {key: desk.item(connection, key, seed=SEED) for key in trace_ids(connection)}
+            found = adjudication_items.all_opinions(connection, seed=SEED).disputes
+            alone = {key: adjudication_items.item(connection, key, seed=SEED) for key in trace_ids(connection)}
         assert len(found) > 5
         assert {key: one.dispute for key, one in alone.items() if one is not None} == found
         assert any(group.missing for one in found.values() for group in one.groups)
@@ -310,7 +311,7 @@ class TestTheDesk:
             decide(space, "set_score", trace_id(0), "XX", 1, reason="r")
         decide(space, "set_score", trace_id(0), "LC", None, reason="Nothing to check.")
         with read_transaction(space.engine) as connection:
-            assert desk.decisions_by_trace(connection)[trace_id(0)].scores == {"LC": None}
+            assert adjudication_items.decisions_by_trace(connection)[trace_id(0)].scores == {"LC": None}
 
     def test_foreign_and_gone_labels_are_refused(self, space: Workspace) -> None:
         for labels, message in (
@@ -350,7 +351,7 @@ class TestVersions:
         merged = decide(space, "merge", ["ada-2", "ben-2"])
         decide(space, "reject", ["ben-2"], reason="Another matter.")
         with read_transaction(space.engine) as connection:
-            decided = desk.decisions_by_trace(connection)[trace_id(2)]
+            decided = adjudication_items.decisions_by_trace(connection)[trace_id(2)]
         assert decided.errors[merged].sources == {"ada-2"}
         assert (decided.outcome_of("ada-2"), decided.outcome_of("ben-2")) == ("gold", "rejected")
 
@@ -387,13 +388,13 @@ class TestAgreed:
             from tracejury.judging.store.people import ensure_annotator
 
             ensure_annotator(connection, "gold")
-            assert desk.gold_name(connection) == "gold (adjudicated)"
-            assert desk.gold_name(connection) == "gold (adjudicated)"
+            assert adjudication_items.gold_name(connection) == "gold (adjudicated)"
+            assert adjudication_items.gold_name(connection) == "gold (adjudicated)"
 
     def test_the_gold_is_no_rater_of_the_next_round(self, space: Workspace) -> None:
         settle_trace_1(space)
         with read_transaction(space.engine) as connection:
-            item = desk.item(connection, trace_id(1), seed=SEED)
+            item = adjudication_items.item(connection, trace_id(1), seed=SEED)
         assert item is not None
         assert item.dispute.raters == ("R1", "R2")
 
@@ -429,9 +430,9 @@ class TestAnErrorNobodySaw:
         with write_transaction(space.engine) as connection:
             return desk.add(connection, trace, by="judy", **(content | more))
 
-    def decided(self, space: Workspace, trace: str = trace_id(2)) -> desk.TraceDecisions:
+    def decided(self, space: Workspace, trace: str = trace_id(2)) -> adjudication_items.TraceDecisions:
         with read_transaction(space.engine) as connection:
-            return desk.decisions_by_trace(connection)[trace]
+            return adjudication_items.decisions_by_trace(connection)[trace]
 
     def gold(self, space: Workspace, trace: str = trace_id(2)) -> list[ErrorLabel]:
         table = tables.error_label
@@ -491,7 +492,7 @@ class TestAJudgeAmongTheRaters:
 
     def item(self, space: Workspace, judge: str | None) -> AdjudicationItem:
         with read_transaction(space.engine) as connection:
-            outcome = desk.item(connection, trace_id(1), seed=SEED, judge=judge)
+            outcome = adjudication_items.item(connection, trace_id(1), seed=SEED, judge=judge)
         assert outcome is not None
         return outcome
 
@@ -517,18 +518,18 @@ class TestAJudgeAmongTheRaters:
         places = set()
         for n in range(20):
             with read_transaction(judged.engine) as connection:
-                item = desk.item(connection, trace_id(1), seed=f"seed {n}", judge=self.JUDGE_MODEL)
+                item = adjudication_items.item(connection, trace_id(1), seed=f"seed {n}", judge=self.JUDGE_MODEL)
             assert item is not None
             places |= item.dispute.scores["TC"].keys()
         assert places == {"R1", "R2", "R3"}
 
     def test_whether_people_differ_is_not_the_judges_business(self, judged: Workspace) -> None:
         with read_transaction(judged.engine) as connection:
-            before = [one.dispute.weight for one in desk.items(connection, seed=SEED)]
+            before = [one.dispute.weight for one in adjudication_items.items(connection, seed=SEED)]
         with write_transaction(judged.engine) as connection:
             judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
         with read_transaction(judged.engine) as connection:
-            assert [one.dispute.weight for one in desk.items(connection, seed=SEED)] == before
+            assert [one.dispute.weight for one in adjudication_items.items(connection, seed=SEED)] == before
 
     def test_its_finding_is_kept_or_rejected_like_a_label_and_the_gold_says_that_it_was_shown(
         self, judged: Workspace

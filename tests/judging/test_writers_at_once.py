@@ -19,7 +19,7 @@ from tests.judging.team import many_traces, queue_of, submit, trace_id
 
 from tracejury.ingest.batch import store
 from tracejury.ingest.store import TRACES, read_transaction, write_transaction
-from tracejury.judging.adjudication import decisions
+from tracejury.judging.adjudication import adjudication_items, decisions
 from tracejury.judging.integrity import check_opinions
 from tracejury.judging.juries.joint_verdicts import keep_joint_verdicts
 from tracejury.judging.labels import guidelines
@@ -311,7 +311,7 @@ def test_imports_gold_and_administration_run_beside_annotators_and_nothing_is_lo
         by_author = select(error.author, func.count()).group_by(error.author)
         written = {row[0]: row[1] for row in connection.execute(by_author)}
         assert written == {"test": 2 * (ITEMS - GOLD), **{f"p{who}": ITEMS * EACH for who in range(6)}}
-        gold = decisions.decisions_by_trace(connection)
+        gold = adjudication_items.decisions_by_trace(connection)
         assert {gold[trace_id(number)].version for number in range(GOLD)} == {1}
         new = select(func.count()).where(annotator.startswith("new-"))
         assert connection.scalar(new) == 4
