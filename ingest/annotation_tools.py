@@ -114,7 +114,7 @@ def _feedback(values: Values, place: str, call: str) -> Iterator[Opinion]:
     elif kind.startswith(_WEAVE_SCORER) or kind == "ActionScore":
         yield from _weave_output(replace(base, is_machine=True, author="weave"), kind, payload)
     elif kind.startswith("wandb.reaction"):
-        emoji = as_words(payload.get("alias")) or as_words(payload.get("emoji"))
+        emoji = as_words(payload.get("emoji")) or as_words(payload.get("alias"))
         yield replace(base, name="reaction", label=emoji or None)
     elif kind.startswith("wandb.note"):
         yield replace(base, set_aside="a note without a score")
@@ -294,13 +294,14 @@ def _prodigy(record: Record) -> Iterator[Opinion]:
 def _knows_doccano(values: Values) -> bool:
     listed = isinstance(values.get("label"), list) or isinstance(values.get("labels"), list)
     is_span = any({"start_offset", "end_offset", "label"} <= one.keys() for one in objects_of(values.get("entities")))
-    return "text" in values and (listed or is_span or isinstance(values.get("entities"), list))
+    is_text = isinstance(values.get("text", values.get("data")), str)
+    return is_text and (listed or is_span or isinstance(values.get("entities"), list))
 
 
 def _doccano(record: Record) -> Iterator[Opinion]:
     """An example: its categories, or its marked stretches; the file is one annotator's, which it does not name."""
     values = record.values
-    about = {key: item for key, item in values.items() if key not in {"label", "labels", "text", "id"}}
+    about = {key: item for key, item in values.items() if key not in {"label", "labels", "text", "data", "id"}}
     base = replace(
         trace_and_spans({**object_of(values.get("meta")), **about}, by_id=False),
         place=record.place,
@@ -339,7 +340,7 @@ def _stretches(base: Opinion, values: Values, marks: list[Values], ends: tuple[s
             place=f"{base.place} {number}",
             kind="error",
             category=as_words(mark.get("label")) or None,
-            evidence=_stretch(values.get("text"), mark.get(ends[0]), mark.get(ends[1])),
+            evidence=_stretch(values.get("text", values.get("data")), mark.get(ends[0]), mark.get(ends[1])),
         )
     if not marks:
         yield replace(base, set_aside="without a label")

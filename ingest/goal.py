@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,10 @@ _ANSWER_KEYS = (
 )  # fmt: skip
 _FINAL_TOOLS = frozenset({"final_answer", "FinalAnswerTool"})
 _DEEPEST = 8
+_MARKED = re.compile(r"\[\[ ## (\w+) ## \]\]\n(.+?)(?=\n\n(?:\[\[ ##|Respond with)|\Z)", re.DOTALL)
+"""A field in a message of DSPy."""
+_MEDIA = re.compile(r"\n?\[(?:image|audio|video|file|document) [^\]\n]*sha256 [0-9a-f]{64}\]")
+"""What stands for a picture or a file among words."""
 
 
 class Words(NamedTuple):
@@ -32,7 +37,19 @@ class Words(NamedTuple):
     reason: str | None = None
 
 
+def without_media(text: str | None) -> str | None:
+    """Words without what stands for pictures and files among them; as they are where nothing else is left."""
+    words = _MEDIA.sub("", text or "").strip("\n")
+    return words if words.strip() else text
+
+
 def derive_goal(spans: Sequence[Span], messages: Sequence[Message]) -> Words:
+    """What the user asked, in words without the files that came with it."""
+    words = _goal(spans, messages)
+    return words._replace(text=without_media(words.text))
+
+
+def _goal(spans: Sequence[Span], messages: Sequence[Message]) -> Words:
     """The task of the topmost agent, else the first thing a user words to a model, else the input of the root."""
     agents = topmost_agents(spans)
     for agent in agents[:1]:
@@ -111,7 +128,8 @@ def _words(value: Json, keys: Sequence[str], *, last: bool, depth: int = 0) -> s
         cut = closed_json(content) if isinstance(content, str) else None
         if not isinstance(content, str) or cut is not None:
             return _words(content if cut is None else cut, keys, last=last, depth=depth + 1)
-        return content if content.strip() else None
+        marked = _MARKED.match(content)
+        return (marked[2].strip() if marked and marked[1] in keys else content) if content.strip() else None
     if isinstance(value, list):
         return _of_list(value, keys, last=last, depth=depth)
     return _of_object(value, keys, last=last, depth=depth) if isinstance(value, dict) else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tracejury.ingest.conventions.context import Context
 from tracejury.ingest.conventions.message_json import read_message, read_messages, rest_of
-from tracejury.ingest.parse import json_text
+from tracejury.ingest.parse import inner_json, json_text, unquoted
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind
 
 NAME = "mlflow"
@@ -25,6 +25,7 @@ def apply(draft: SpanDraft, context: Context) -> None:
     if "mlflow" not in context.roots:
         return
     attributes = draft.attributes
+    _open(attributes)
     _kind(draft)
     _usage(draft)
     model = attributes.get("mlflow.llm.model")
@@ -39,6 +40,17 @@ def apply(draft: SpanDraft, context: Context) -> None:
     _put(draft, "tool_arguments" if draft.kind == "TOOL" else "input", inputs, "mlflow.spanInputs")
     _put(draft, "output", outputs, "mlflow.spanOutputs")
     _chat_messages(draft, context)
+
+
+def _open(attributes: dict[str, Json]) -> None:
+    """Read the attributes of a span that was sent as OTLP from the JSON text that each of them is."""
+    if not str(attributes.get("mlflow.spanType", "")).startswith('"'):
+        return
+    for name in [name for name in attributes if name.startswith("mlflow.")]:
+        value = attributes[name]
+        if isinstance(value, str):
+            inner = inner_json(value)
+            attributes[name] = unquoted(value) if inner is None else inner
 
 
 def _kind(draft: SpanDraft) -> None:

@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import NamedTuple, cast
 
 from tracejury.ingest.formats.event_streams import as_lines, messages_of_events, usage_by_call
-from tracejury.ingest.formats.exchanges import exchange, lone_answer
+from tracejury.ingest.formats.exchanges import exchange, instructions, lone_answer
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.otel import take_documents, together
@@ -33,7 +33,8 @@ NAME = "conversation"
 
 _LISTS = (
     "messages", "traj", "trajectory", "conversations", "conversation", "chat_messages", "history", "events", "values",
-    "simulations", "data", "state", "channel_values", "prompt",
+    "simulations", "data", "state", "channel_values", "prompt", "contents", "input", "prompt_blueprint",
+    "prompt_template",
 )  # fmt: skip
 """Where an object holds a conversation, or what holds one."""
 _IDS = (
@@ -171,8 +172,15 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
         for key in _LISTS:
             inner = list(_within(value[key], (value, *above), level + 1)) if key in value else []
             if inner:
-                yield from inner
+                yield from (_with_instructions(one, value) for one in inner)
                 return
+
+
+def _with_instructions(conversation: Conversation, value: Record) -> Conversation:
+    """The messages of a request with what it tells the model beside them, where they tell nothing such themselves."""
+    first = instructions(value) if conversation.above[:1] == (value,) else []
+    has_own = any(record.get("role") in ("system", "developer") for record in conversation.records)
+    return conversation if has_own else conversation._replace(records=[*first, *conversation.records])
 
 
 def _of_object(value: Record, above: tuple[Record, ...]) -> Conversation | None:

@@ -34,13 +34,15 @@ _ABOUT = {
 def exchange(value: Record) -> list[Record]:
     """The messages of a request and of its answer that stand beside each other; none of any other object."""
     request, response = _object(value, _REQUESTS), _object(value, _RESPONSES)
+    output = opened(value.get("output"))
+    response = {"output": output} if not response and isinstance(output, list) else response
     words = next((text for name in _RESPONSES if isinstance(text := value.get(name), str) and text), None)
-    beside = _listed(value, "messages") or _prompt(value)
+    beside = _listed(value, "messages") or _listed(value, "input") or _listed(value, "contents") or _prompt(value)
     asked = _asked(request) or (beside if response or words is not None else [])
     if not asked:
         return []
     answers = _answers(response) if response or words is None else [{"role": "assistant", "content": words}]
-    return [*_system(request or value), *asked, *answers]
+    return [*instructions(request or value), *asked, *answers]
 
 
 def _prompt(value: Record) -> list[Record]:
@@ -82,7 +84,8 @@ def _listed(value: Record, name: str) -> list[Record]:
     return [cast("Record", one) for one in held if isinstance(one, dict)] if isinstance(held, list) else []
 
 
-def _system(request: Record) -> list[Record]:
+def instructions(request: Record) -> list[Record]:
+    """What a request tells the model beside its messages, as a message; none where it tells nothing."""
     system = next((held for name in _SYSTEM if (held := request.get(name))), None)
     system = system.get("parts", system.get("content")) if isinstance(system, dict) else system
     return [{"role": "system", "content": system}] if isinstance(system, (str, list)) and system else []

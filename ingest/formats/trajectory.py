@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from tracejury.ingest.conventions.parts import joined
 from tracejury.ingest.formats.exports import Shaped, shaped_trace
 from tracejury.ingest.formats.spans import kept, kept_dict
+from tracejury.ingest.goal import without_media
 from tracejury.ingest.trace import Json, Message, Source, SpanDraft, ToolCall, Trace
 
 _POSITIONS = 2_000_000
@@ -207,6 +208,6 @@ def session_trace(
     own = [*warnings, *(warning for session in sessions for warning in session.warnings)]
     trace = shaped_trace(
         shaped, trace_id=trace_id, format=format, source=source, attributes=kept_dict(dict(attributes or {})),
-        goal=goal or sessions[0].root.input, final_answer=final_answer, warnings=own,
+        goal=goal or without_media(sessions[0].root.input), final_answer=final_answer, warnings=own,
     )  # fmt: skip
     return replace(trace, final_answer=trace.final_answer or sessions[0].root.output)

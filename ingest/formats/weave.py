@@ -72,7 +72,7 @@ def _take(fields: Fields, intake: Intake, place: str) -> None:
     status = Fields(Fields(summary).nested("weave")).text("status")
     draft.status = "ERROR" if exception or status == "error" else "OK" if status == "success" else "UNSET"
     draft.status_message = exception
-    _usage(draft, summary, inputs)
+    _usage(draft, summary, inputs, output)
     draft.attributes = {"op_name": operation, **{f"weave.{key}": kept(item) for key, item in attributes.items()}}
     draft.attributes.update(
         {f"export.{k}": kept(v) for k, v in (("input", inputs), ("output", output)) if v is not None}
@@ -98,15 +98,19 @@ def _kind(attributes: dict[str, Json], operation: str) -> SpanKind:
     return "LLM" if _MODEL_CALL.search(operation) else "CHAIN"
 
 
-def _usage(draft: SpanDraft, summary: dict[str, Json], inputs: Json) -> None:
-    """Model and tokens of a model call: a parent repeats the sums of its calls, which stay in the attributes."""
+def _usage(draft: SpanDraft, summary: dict[str, Json], inputs: Json, output: Json) -> None:
+    """Model and tokens of a model call, of its summary, else of its answer: a parent repeats the sums of its calls,
+    which stay in the attributes.
+    """
     if draft.kind != "LLM":
         return
     usage = opened(summary.get("usage"))
     by_model = usage if isinstance(usage, dict) else {}
     named = inputs.get("model") if isinstance(inputs, dict) else None
     draft.model = named if isinstance(named, str) else next(iter(by_model), None)
-    if len(by_model) == 1 and isinstance(only := next(iter(by_model.values())), dict):
+    told = output.get("usage") if isinstance(output, dict) else None
+    only = next(iter(by_model.values())) if len(by_model) == 1 else told if not by_model else None
+    if isinstance(only, dict):
         fields = Fields(only)
         for column, names in _COUNTS:
             setattr(draft, column, integer(fields.take(*names)))

@@ -123,6 +123,25 @@ def test_the_messages_of_a_session_one_a_file_are_one_trace(tmp_path: Path) -> N
     assert [span.kind for span in trace.spans] == ["AGENT", "LLM", "TOOL", "LLM"]
 
 
+@pytest.mark.parametrize(
+    "request_body",
+    [
+        {"contents": made.gemini("content"), "systemInstruction": {"parts": [{"text": made.SYSTEM}]}},
+        {"system": [made.text(made.SYSTEM)], "messages": made.anthropic()},
+        {"prompt_blueprint": {"prompt_template": {"messages": made.openai()}}, "request_id": 7},
+        {"instructions": made.SYSTEM, "input": [{"role": "user", "content": GOAL}], "output": [
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ANSWER}]}]},
+        {"system": made.SYSTEM, "prompt": GOAL, "completion": ANSWER},
+    ],
+)  # fmt: skip
+def test_what_a_request_tells_the_model_beside_its_messages_comes_first(request_body: dict[str, object]) -> None:
+    (trace,) = read_all(made.dumped(request_body), "request.json")
+    assert isinstance(trace, Trace)
+    assert (trace.goal, trace.final_answer) == (GOAL, ANSWER)
+    first = next(span for span in trace.spans if span.kind == "LLM").input_messages[0]
+    assert (trace.messages[first].role, trace.messages[first].content) == ("system", made.SYSTEM)
+
+
 def test_messages_of_a_thread_are_put_in_their_order() -> None:
     (trace,) = read_all(made.dumped(made.thread()), "thread.json")
     assert isinstance(trace, Trace)

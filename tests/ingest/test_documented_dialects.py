@@ -480,3 +480,18 @@ def test_agentcores_log_records_hold_what_a_span_said() -> None:
     assert [(m.role, m.content) for m in found.messages] == [("user", ASKED), ("assistant", None)]
     assert found.messages[1].tool_calls[0].id == CALL
     assert ASKED not in json.dumps([log.body for log in found.logs])
+
+
+def test_attributes_of_mlflow_that_were_sent_as_otlp_are_read_from_their_json() -> None:
+    request = {"messages": [{"role": "user", "content": ASKED}], "model": "m"}
+    answer = {"choices": [{"message": {"role": "assistant", "content": ANSWERED}}]}
+    found = trace(
+        span("predict", {"mlflow.spanType": '"AGENT"', "mlflow.spanInputs": json.dumps({"question": ASKED}),
+                         "mlflow.spanOutputs": json.dumps(ANSWERED)}),
+        span("chat", {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": json.dumps(request),
+                      "mlflow.spanOutputs": json.dumps(answer),
+                      "mlflow.chat.tokenUsage": json.dumps({"total_tokens": 12})}, parent=0),
+    )  # fmt: skip
+    assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
+    (call,) = calls(found)
+    assert (words(found, call), call.model, call.total_tokens) == ([ASKED, ANSWERED], "m", 12)

@@ -370,6 +370,14 @@ def test_runs_of_langsmith_stand_below_their_parents_however_it_is_said() -> Non
         assert [span.depth for span in trace.spans] == [0, 1, 1, 1]
 
 
+def test_a_call_of_weave_without_a_summary_has_the_tokens_of_its_answer() -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    rows = [{**one, "summary": None, "output": {"choices": [], "usage": usage}} for one in made.weave_calls()]
+    (trace,) = read_all(made.lines(rows), "calls.jsonl")
+    assert isinstance(trace, Trace)
+    assert {span.total_tokens for span in trace.spans if span.kind == "LLM"} == {9}
+
+
 def test_a_call_of_weave_that_failed_says_why() -> None:
     calls = made.weave_calls()
     calls[2] |= {"exception": "TimeoutError: no answer", "summary": {"weave": {"status": "error"}}}

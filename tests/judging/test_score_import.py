@@ -629,6 +629,7 @@ DEEPEVAL = {"name": "c", "input": "?", "actualOutput": "!", "additionalMetadata"
         {**PRODIGY, "meta": {"trace_id": T, "dimension": "LC"}, "_view_id": "choice", "accept": ["2"],
          "options": [{"id": "2", "text": "two"}]},
         {"id": 7, "text": "The tide.", "trace_id": T, "annotator": "ada", "dimension": "LC", "label": ["2"]},
+        {"id": 7, "data": "The tide.", "trace_id": T, "annotator": "ada", "dimension": "LC", "label": ["2"]},
     ],
     ids=lambda one: next(iter(one if isinstance(one, dict) else one[0])),
 )  # fmt: skip
@@ -662,6 +663,12 @@ def test_the_score_of_an_evaluation_tool_is_a_verdict(document: object, author: 
     assert (scores(imported), refused(imported)) == ([], [])
     (verdict,) = imported.verdicts[author]
     assert (verdict.trace_id, verdict.rubric, verdict.score) == (T, "LC", 2)
+
+
+def test_a_reaction_is_mapped_by_the_sign_that_a_person_sees() -> None:
+    record = {"weave_ref": CALL, "creator": "ada", "feedback_type": "wandb.reaction.1",
+              "payload": {"emoji": "\U0001f44d", "alias": ":thumbs_up:"}}  # fmt: skip
+    assert scores(taken(json.dumps([record]), ["\U0001f44d=3"])) == [("ada", "reaction", 3)]
 
 
 def test_a_mean_of_several_people_is_each_one_s_score_and_no_one_s_mean() -> None:
