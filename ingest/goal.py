@@ -39,8 +39,8 @@ class Words(NamedTuple):
 
 def without_media(text: str | None) -> str | None:
     """Words without what stands for pictures and files among them; as they are where nothing else is left."""
-    words = _MEDIA.sub("", text or "").strip("\n")
-    return words if words.strip() else text
+    words, count = _MEDIA.subn("", text or "")
+    return words.strip("\n") if count and words.strip() else text
 
 
 def derive_goal(spans: Sequence[Span], messages: Sequence[Message]) -> Words:

@@ -46,6 +46,10 @@ def test_goal_and_answer_are_the_words_within_what_wraps_them(given: Any, handed
     assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
 
 
+def test_white_space_around_what_a_user_asked_stays() -> None:
+    assert trace(agent(f"{ASKED}\n\n", ANSWERED)).goal == f"{ASKED}\n\n"
+
+
 def test_where_neither_can_be_told_there_is_none_with_a_reason() -> None:
     found = trace(agent({"a": ["x", "y"], "b": {"c": "z"}}, {"rows": [["p", "q"], ["r", "s"]]}))
     assert (found.goal, found.final_answer) == (None, None)
