@@ -80,7 +80,7 @@ def error_ceiling(person_pairs: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataF
 
 
 def beside(estimates: pd.DataFrame, reached: pd.DataFrame, on: list[str]) -> pd.DataFrame:
-    """Figures of judges with what people reach on the same: ceiling, ceiling_low, ceiling_high (NaN where unknown).
+    """Estimates of judges with what people reach on the same: ceiling, ceiling_low, ceiling_high (NaN where unknown).
 
     `reached`: the columns of `on`, value, low, high; one row for each combination of `on`.
     """

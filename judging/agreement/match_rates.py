@@ -212,7 +212,7 @@ def _estimate_of(row: pd.Series, name: str) -> Estimate:
 SENSITIVITY: Final = ("recall", "precision", "f1")
 _ENDS: Final = ("", "_corrected", "_lowest", "_highest")
 PLAIN: Final = tuple(f"{name}{end}" for name in SENSITIVITY for end in _ENDS if (name, end) != ("recall", "_corrected"))
-"""Figures of `match_sensitivity` without bounds."""
+"""Estimates of `match_sensitivity` without bounds."""
 
 
 def sensitivity_columns() -> dict[str, str]:

@@ -23,7 +23,7 @@ def explained(
 ) -> pd.DataFrame:
     """The table with `reason` last: which of its estimates are undefined, or without an interval, and why.
 
-    Figures are the `plain` ones, and those with bounds: `<name>_low` and `<name>_high`, or as `bounds` names them.
+    Estimates are the `plain` ones, and those with bounds: `<name>_low` and `<name>_high`, or as `bounds` names them.
     `draws=0`: no interval was asked for, and none is missed.
     """
     named = {of: name for name, of in (bounds or {}).items()}

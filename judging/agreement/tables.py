@@ -51,9 +51,9 @@ class Table:
     why: reasons.Why | None = None
     """Why an estimate of a row is undefined; None where `build` says it itself."""
     bounded: Mapping[str, str] = field(default_factory=dict)
-    """Figures whose bounds are not named by them."""
+    """Estimates whose bounds do not have the usual names."""
     unbounded: tuple[str, ...] = ()
-    """Figures without bounds."""
+    """Estimates without bounds."""
     interval: str = ""
     """How its bounds are made, in the words of a note below it; empty where it has none."""
 

@@ -132,7 +132,7 @@ def write_manifest(out: Path, manifest: Mapping[str, Json], written: Sequence[Wr
 def write_inputs(out: Path, inputs: Inputs) -> list[Written]:
     """Write every input that is given as `<input>.csv`, as `judging.plain_csv` reads it: the report can be made again.
 
-    Figures are whole; text that a spreadsheet would run as a formula is quoted, and had back by the reader.
+    Numbers are not rounded; text that a spreadsheet would run as a formula is quoted, and unquoted by the reader.
     """
     out.mkdir(parents=True, exist_ok=True)
     inputs_by_name = {name: inputs.given(name) for name in COLUMNS}

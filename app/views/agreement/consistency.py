@@ -85,7 +85,7 @@ def consistency_table(filters: Filters, table: pd.DataFrame) -> None:
 
 
 CONSISTENCY = {"alpha_interval": "alpha", "mean_sd": "mean_sd", "identical": "identical", "unscored": "unscored"}
-"""Figures of `reliability_table` and what their bounds are named by."""
+"""Estimates of `reliability_table` and the names of their bounds."""
 
 
 def consistency_cells(table: pd.DataFrame, several: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
