@@ -75,12 +75,12 @@ def ingest(
 ) -> Report:
     """Read every path into the store; with `redact`, secrets are masked before anything is kept.
 
-    Traces that are there already count as duplicates; nothing of them is written again. A GAIA2 execution that is
-    there in part (its hf file without the lite file) is completed, and so is a trace of which more comes. Other content of the same
-    id is refused, unless a damaged file gave what is there or `replace` is set. `merge` joins the
-    spans of one trace over several files of a path (all of which are then held in memory). With more than one
-    of `workers`, most files are read and compressed in other processes, where there are enough of them to pay
-    for the start (see `ingest.workers`), and written in this one; not with `merge`.
+    Traces that are there already count as duplicates; nothing of them is written again. A GAIA2 execution that is there
+    in part (its hf file without the lite file) is completed, and so is a trace of which more comes. Other content of
+    the same id is refused, unless a damaged file gave what is there or `replace` is set. `merge` joins the spans of one
+    trace over several files of a path (all of which are then held in memory). With more than one of `workers`, most
+    files are read and compressed in other processes, where there are enough of them to pay for the start (see
+    `ingest.workers`), and written in this one; not with `merge`.
     """
     if workers > 1 and not merge:
         stored: set[str] = set()

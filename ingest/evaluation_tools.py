@@ -29,8 +29,8 @@ Values = Mapping[str, Json]
 def _about(place: str, author: str, *holders: Json | Values) -> Opinion:
     """An opinion of an evaluator about the trace that the first of these objects names."""
     objects = (object_of(cast("Json", holder)) for holder in holders)
-    told = [trace_and_spans(one, by_id=False) for one in objects]
-    about = next((one for one in told if one.trace_id is not None), Opinion(place=place))
+    ids = [trace_and_spans(one, by_id=False) for one in objects]
+    about = next((one for one in ids if one.trace_id is not None), Opinion(place=place))
     return replace(about, place=place, author=author, is_machine=True)
 
 

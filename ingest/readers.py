@@ -348,25 +348,25 @@ def _read_entries(entries: Iterator[Entry], readers: Sequence[Format], *, forced
             yield from _read_entry(entry, readers, forced=forced)
 
 
-def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], taken: set[str]) -> Iterator[Trace | Rejected]:
+def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], read_names: set[str]) -> Iterator[Trace | Rejected]:
     """Bundles whose first file this reader knows; the files of the others are left to be read one by one."""
     beside = tuple(by_name)
-    for names in reader.bundles([name for name in by_name if name not in taken]):
+    for names in reader.bundles([name for name in by_name if name not in read_names]):
         sources = []
         for name in names:
             try:
                 data = by_name[name].load()
             except IngestError as error:
-                if name not in taken:
+                if name not in read_names:
                     yield rejected(name, error)
-                taken.add(name)
+                read_names.add(name)
                 continue
             if recognise(data, name, (reader,)) is not None:
                 sources.append(Source(file=name, data=data))
             elif name == names[0]:
                 break
         if sources and sources[0].file == names[0]:
-            taken.update(source.file for source in sources)
+            read_names.update(source.file for source in sources)
             yield from _guarded(names[0], lambda members=tuple(sources): reader.read_bundle(members, beside))  # type: ignore[misc]
 
 

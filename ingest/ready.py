@@ -35,7 +35,7 @@ def made_ready(
 ) -> Iterator[Ready | Rejected]:
     """Traces as rows; texts that are `stored` (committed, not only read) are not packed again."""
     mask = redaction() if redact else None
-    last, kept = Source(file=""), _kept(Source(file=""))
+    last, packed_source = Source(file=""), _kept(Source(file=""))
     for unmasked in items:
         item = unmasked if mask is None else mask(unmasked)
         if isinstance(item, Rejected):
@@ -44,8 +44,12 @@ def made_ready(
         source = item.source
         # the traces of a file share its bytes
         if source.data is not last.data or (source.path, source.size) != (last.path, last.size):
-            last, kept = source, _kept(source)
-        yield rejected(source.file, kept) if isinstance(kept, IngestError) else _packed(item, stored, kept)
+            last, packed_source = source, _kept(source)
+        yield (
+            rejected(source.file, packed_source)
+            if isinstance(packed_source, IngestError)
+            else _packed(item, stored, packed_source)
+        )
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:

@@ -188,7 +188,7 @@ def _of_csv(text: str, file: str) -> RecordFile:
     return RecordFile(file=file, records=tuple(records), broken=tuple(broken))
 
 
-def _header(text: str, told: str | None) -> tuple[list[str], str]:
+def _header(text: str, delimiter_text: str | None) -> tuple[list[str], str]:
     """The names of the first line, and what delimits them: what is told, else what gives the most names.
 
     Raises `IngestError` for a name given twice and for a line that is no CSV.
@@ -198,7 +198,7 @@ def _header(text: str, told: str | None) -> tuple[list[str], str]:
         read = {sign: _cells(first, sign) for sign in DELIMITERS}
     except csv.Error as error:
         raise IngestError(f"not CSV: {error}", place="line 1", remedy="export it again") from error
-    delimiter = told or max(DELIMITERS, key=lambda sign: len(read[sign]))
+    delimiter = delimiter_text or max(DELIMITERS, key=lambda sign: len(read[sign]))
     names = [name for name in read[delimiter] if name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

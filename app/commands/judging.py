@@ -129,7 +129,7 @@ def offline_dimensions(names_given: str) -> tuple[Dimension, ...]:
 def _offline(
     workspace: Workspace,
     traces: Sequence[str] | None,
-    wanted: Sequence[Dimension],
+    dimensions: Sequence[Dimension],
     *,
     is_dry: bool,
     as_json: bool,
@@ -138,7 +138,7 @@ def _offline(
 
     show, close = progress_bar("judging", " traces")
     summary: dict[str, Any] = judge_all(
-        workspace.engine, traces=traces, dimensions=wanted, progress=show, is_dry=is_dry
+        workspace.engine, traces=traces, dimensions=dimensions, progress=show, is_dry=is_dry
     )
     close()
     if as_json:

@@ -160,8 +160,8 @@ def _spread(measured: Spread | None, options: dict[str, Any]) -> Spread | None:
 
 
 def _goals(options: dict[str, Any], *, is_of_people: bool) -> list[Goal]:
-    asked = {"difference": options["difference"], "width": options["width"]}
-    goals = [Goal(kind=kind, size=size / 100) for kind, size in asked.items() if size is not None]  # type: ignore[arg-type]
+    sizes = {"difference": options["difference"], "width": options["width"]}
+    goals = [Goal(kind=kind, size=size / 100) for kind, size in sizes.items() if size is not None]  # type: ignore[arg-type]
     if is_of_people and options["width"] is not None:
         goals.append(Goal(kind="agreement", size=options["width"] / 100))
     if not goals:

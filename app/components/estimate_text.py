@@ -82,15 +82,18 @@ def wide_table(
 
     `estimates`: the keys, metric, value, low, high, n, reason.
     """
-    kept = estimates[estimates["metric"].isin(metrics)]
-    rows = [dict(zip(map(str, kept.columns), row, strict=True)) for row in kept.itertuples(index=False, name=None)]
-    text = pd.Series([cell_text(row) for row in rows], index=kept.index, dtype="object")
-    few = (kept["n"].astype(int) < TOO_FEW) | kept["value"].isna()
-    order = list(dict.fromkeys(map(tuple, kept[list(keys)].to_numpy().tolist())))
+    of_metrics = estimates[estimates["metric"].isin(metrics)]
+    rows = [
+        dict(zip(map(str, of_metrics.columns), row, strict=True))
+        for row in of_metrics.itertuples(index=False, name=None)
+    ]
+    text = pd.Series([cell_text(row) for row in rows], index=of_metrics.index, dtype="object")
+    few = (of_metrics["n"].astype(int) < TOO_FEW) | of_metrics["value"].isna()
+    order = list(dict.fromkeys(map(tuple, of_metrics[list(keys)].to_numpy().tolist())))
     index = pd.MultiIndex.from_tuples(order, names=list(keys)) if order else pd.MultiIndex.from_arrays([[]] * len(keys))
 
     def spread(values: pd.Series) -> pd.DataFrame:
-        frame = kept[list(keys)].assign(metric=kept["metric"], shown=values)
+        frame = of_metrics[list(keys)].assign(metric=of_metrics["metric"], shown=values)
         wide = frame.pivot_table(index=list(keys), columns="metric", values="shown", aggfunc="first")
         return wide.reindex(index=index, columns=list(metrics))
 

@@ -77,18 +77,20 @@ def _without_ground(chart: Any) -> None:
 
 
 def _charts(inputs: Inputs) -> list[tuple[str, Any]]:
-    made = [
+    drawings = [
         (shown.title, charts.forest(metric_rows(inputs, shown), title=shown.title, metric=shown.metric))
         for shown in JUDGE_METRICS
         if shown.name in SNAPSHOT_METRICS and has_rows(inputs, shown)
     ]
     suite = inputs.suite.assign(label=inputs.suite["judge_model"])
     if int(suite["n"].sum()):
-        made.append(("Coverage by impact, any judge of a suite", charts.impact_bars(suite)))
+        drawings.append(("Coverage by impact, any judge of a suite", charts.impact_bars(suite)))
     pairs = inputs.frame("score_pairs")
     if len(pairs):
-        made.append(("Frequency of each score", charts.prevalence_bars(with_labels(scores.score_prevalence(pairs)))))
-    return made
+        drawings.append(
+            ("Frequency of each score", charts.prevalence_bars(with_labels(scores.score_prevalence(pairs))))
+        )
+    return drawings
 
 
 def _table(table: Table, frame: pd.DataFrame, manifest: Mapping[str, Json]) -> str:

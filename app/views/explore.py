@@ -139,8 +139,8 @@ def faceted(known: pd.DataFrame) -> pd.DataFrame:
                 persist_state="session",
             )  # fmt: skip
             if chosen:
-                wanted = set(map(str, chosen))
-                rows = rows[[bool(wanted & (_split(value) or {NOBODY})) for value in rows[column]]]
+                options = set(map(str, chosen))
+                rows = rows[[bool(options & (_split(value) or {NOBODY})) for value in rows[column]]]
         scores = st.multiselect(
             "Lowest judge score", ["0", "1", "2", "3"], key="facet_score", placeholder="all", width="stretch",
             bind="query-params", persist_state="session",

@@ -36,11 +36,11 @@ def page() -> None:
         version = asked_version(known)
         waiting = guidelines.to_acknowledge(connection, user().name, pinned=version)
     views = (*VIEWS, WRITE) if user().may("admin") else VIEWS
-    asked = st.query_params.get("view", "")
+    view_name = st.query_params.get("view", "")
     view = st.segmented_control(
         "View",
         views,
-        default=asked if asked in views else VIEWS[0],
+        default=view_name if view_name in views else VIEWS[0],
         required=True,
         key="guideline_view",
         label_visibility="collapsed",

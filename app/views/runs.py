@@ -294,15 +294,15 @@ def perhaps_paid(requests: object, most_usd: object) -> None:
     )
 
 
-def jury(run_key: int, kept: Rule) -> None:
-    """The joint scores of a jury's models, how they voted, ties said; `kept` is the rule of the verdicts in tables."""
+def jury(run_key: int, current_rule: Rule) -> None:
+    """The joint scores of a jury's models, how they voted, ties said; `current_rule` is the rule of the tables."""
     layout.title(
         "The jury",
         "The jury combines the scores of its models into one score. Ties are reported, not resolved; a failed model "
         "has no vote.",
     )
-    rule = st.segmented_control("Rule", RULES, default=kept, key="jury_rule", required=True)
-    st.caption(f"Every table of agreement uses this run's jury rule: {kept}.")
+    rule = st.segmented_control("Rule", RULES, default=current_rule, key="jury_rule", required=True)
+    st.caption(f"Every table of agreement uses this run's jury rule: {current_rule}.")
     with read_transaction(workspace().engine) as connection:
         outcomes, judge_model = jury_outcomes(connection, run_key, rule), jury_name(connection, run_key)
     if not outcomes:

@@ -253,13 +253,13 @@ def to_answers(key: int) -> None:
 
 def say_if_refused(place: Assigned) -> None:
     """A link to a trace that this person may not open says so, and why; their own next trace is shown."""
-    asked, trace_id = st.query_params.get("place", ""), st.query_params.get("trace")
+    place_text, trace_id = st.query_params.get("place", ""), st.query_params.get("trace")
     if trace_id is not None and trace_id != place.trace_id:
         with read_transaction(workspace().engine) as connection:
             is_here = trace_id in trace_ids(connection, with_steps=True)
         why = "it is not assigned to you in this queue" if is_here else "this workspace holds no such trace"
         st.info(plain(f"You may not open trace {trace_id!r} here: {why}. Your own next trace is shown instead."))
-    elif asked.isdecimal() and int(asked) != place.lease_key:
+    elif place_text.isdecimal() and int(place_text) != place.lease_key:
         st.toast(
             "This link leads to work that is not assigned to you, or no longer. Your own next trace is shown instead."
         )

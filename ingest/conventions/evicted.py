@@ -31,14 +31,14 @@ def _rebuild(gap: Gap, earlier: list[SpanDraft], context: Context) -> None:
     for call in reversed(earlier):
         if not positions:
             break
-        held = {
+        by_position = {
             number: messages[position]
             for number, position in enumerate(call.input_messages)
             if messages[position] != _NOT_RECORDED
         }
-        filled = positions & held.keys()
-        if filled and _agree(gap.said, held):
-            gap.said.update({number: held[number] for number in filled})
+        filled = positions & by_position.keys()
+        if filled and _agree(gap.said, by_position):
+            gap.said.update({number: by_position[number] for number in filled})
             positions -= filled
             used.append(call.span_id)
     gap.draft.warnings.append(_told(_wanted_text(gap), positions, used))

@@ -155,8 +155,8 @@ def _system(attributes: dict[str, Json]) -> Message | None:
     value = attributes.get("gen_ai.system_instructions")
     if value is None:
         return None
-    held = inner_json(value) if isinstance(value, str) else value
-    content, _, rest = read_content(held if isinstance(held, list) else value)
+    opened_value = inner_json(value) if isinstance(value, str) else value
+    content, _, rest = read_content(opened_value if isinstance(opened_value, list) else value)
     if rest is None:
         del attributes["gen_ai.system_instructions"]
     else:

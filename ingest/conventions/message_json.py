@@ -56,8 +56,8 @@ def message_of(value: dict[str, Json]) -> ParsedMessage:
     if read is not None:
         return read
     role = value.get("role")
-    told = ("content", "role") if isinstance(role, str) else ("content",)
-    rest: dict[str, Json] = {key: item for key, item in value.items() if key not in told and item is not None}
+    read_keys = ("content", "role") if isinstance(role, str) else ("content",)
+    rest: dict[str, Json] = {key: item for key, item in value.items() if key not in read_keys and item is not None}
     return ParsedMessage(Message(text_or_json(role), content_text(value.get("content"))), rest or None)
 
 

@@ -216,22 +216,22 @@ def _tool(draft: SpanDraft) -> None:
         del attributes["input.value"]
 
 
-def _input(draft: SpanDraft, said: dict[int, Message]) -> None:
+def _input(draft: SpanDraft, flat: dict[int, Message]) -> None:
     """`input.value` beside the flattened messages: kept once where both say the same, twice where they differ."""
     value = draft.attributes.get("input.value")
     if value is None or draft.input is not None:
         return
     del draft.attributes["input.value"]
     text = value if isinstance(value, str) else json_text(value)
-    if said and isinstance(value, str):
+    if flat and isinstance(value, str):
         # What equals our cleaned messages needs no cleaning: this spares most calls a search through their text.
         items, others = _split_messages(inner_json_as_is(value))
-        if items is not None and _plainly_same(said, items):
+        if items is not None and _plainly_same(flat, items):
             draft.input = json_text(others) if others else None
             return
     opened = inner_json(value) if isinstance(value, str) else value
-    items, others = _split_messages(opened) if said or draft.kind == "LLM" else (None, {})
-    tails = chat_message_tails(said, items) if said and items else None
+    items, others = _split_messages(opened) if flat or draft.kind == "LLM" else (None, {})
+    tails = chat_message_tails(flat, items) if flat and items else None
     if tails is not None:
         draft.input = json_text(others) if others else None
         if any(tails):
@@ -241,12 +241,12 @@ def _input(draft: SpanDraft, said: dict[int, Message]) -> None:
     if messages is None:
         draft.input = text
         return
-    if said and not _same(said, messages) and not _same_after_instructions(said, messages):
+    if flat and not _same(flat, messages) and not _same_after_instructions(flat, messages):
         draft.input = text
         draft.warnings.append("messages_differ: input.value and llm.input_messages disagree; both are kept")
         return
-    if not said:
-        said.update(enumerate(item.message for item in messages))
+    if not flat:
+        flat.update(enumerate(item.message for item in messages))
     draft.input = json_text(others) if others else None
     rest = rest_of(messages)
     if rest is not None:
@@ -288,8 +288,8 @@ def _same(flat: dict[int, Message], written: list[ParsedMessage]) -> bool:
         return False
     agreed = {}
     for number, message in enumerate(written):
-        mine = flat.get(number)
-        both = message.message if mine is None else merged(mine, message.message)
+        flat_message = flat.get(number)
+        both = message.message if flat_message is None else merged(flat_message, message.message)
         if both is None:
             return False
         agreed[number] = both

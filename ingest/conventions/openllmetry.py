@@ -36,22 +36,22 @@ def apply(draft: SpanDraft, context: Context) -> None:
         if not fields:
             continue
         messages = [_message(part, attributes, f"{prefix}{number}.", column) for number, part in fields]
-        held = [context.messages.messages[position] for position in getattr(draft, column)]
-        if not held:
+        table_messages = [context.messages.messages[position] for position in getattr(draft, column)]
+        if not table_messages:
             setattr(draft, column, [context.add(message) for message in messages])
-        elif (both := _both(messages, held)) is not None:
+        elif (both := _both(messages, table_messages)) is not None:
             setattr(draft, column, [context.add(message) for message in both])
         else:
             _put_back(messages, attributes, prefix, column)
     put_count(draft, "total_tokens", "llm.usage.total_tokens")
 
 
-def _both(flat: list[Message], held: list[Message]) -> list[Message] | None:
+def _both(flat: list[Message], table_messages: list[Message]) -> list[Message] | None:
     """Each message as both tell it; a call that the other form leaves out (litellm's) is put in. None: they differ."""
-    if len(flat) != len(held):
+    if len(flat) != len(table_messages):
         return None
     messages = []
-    for one, other in zip(flat, held, strict=True):
+    for one, other in zip(flat, table_messages, strict=True):
         both = merged(one, other if other.tool_calls else replace(other, tool_calls=one.tool_calls))
         if both is None:
             return None

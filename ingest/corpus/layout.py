@@ -295,14 +295,14 @@ def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> 
         files[table] = []
         for path in paths:
             with readable(corpus.path(path)):
-                kept = _read(corpus, path)
-            if "trace_id" in kept.column_names:
-                kept = kept.filter(pa.compute.invert(pa.compute.is_in(kept["trace_id"], gone)))
+                table_rows = _read(corpus, path)
+            if "trace_id" in table_rows.column_names:
+                table_rows = table_rows.filter(pa.compute.invert(pa.compute.is_in(table_rows["trace_id"], gone)))
             new = path.replace(f"/part-{record.generation}-", f"/part-{generation}-")
-            if kept.num_rows:
-                corpus.write_table(new, kept)
+            if table_rows.num_rows:
+                corpus.write_table(new, table_rows)
                 files[table].append(new)
-            rows[table] = rows.get(table, 0) + kept.num_rows
+            rows[table] = rows.get(table, 0) + table_rows.num_rows
     waiting = [trace_id for trace_id in record.waiting if trace_id not in set(trace_ids)]
     corpus.commit(replace(record, files=files, rows=rows, waiting=waiting, generation=generation))
     for paths in record.files.values():

@@ -98,12 +98,12 @@ class PartitionWriter:
         if isinstance(item, LooseLogs):
             self._waiting.update(dict.fromkeys(trace_id for trace_id, _ in item.requests))
             return
-        made = _rows_of(item, units)
-        if isinstance(made, Rejected):
-            self._hold("rejected", NO_DATE, batch([rejected_row(made)], SCHEMAS["rejected"]))
+        new_rows = _rows_of(item, units)
+        if isinstance(new_rows, Rejected):
+            self._hold("rejected", NO_DATE, batch([rejected_row(new_rows)], SCHEMAS["rejected"]))
             return
-        date = _date(made["traces"]["start_time"][0].value)
-        for table, rows in made.items():
+        date = _date(new_rows["traces"]["start_time"][0].value)
+        for table, rows in new_rows.items():
             self._hold(table, date, rows)
         if self._bytes >= _FLUSH_BYTES:  # between two traces: the rows of one stand in files of the same name
             self._flush()

@@ -50,12 +50,12 @@ def error_slices(
 
 
 def _sliced(
-    pairs: pd.DataFrame, slices: pd.DataFrame, made: Callable[[pd.DataFrame], pd.DataFrame], *, by_error: bool = False
+    pairs: pd.DataFrame, slices: pd.DataFrame, make: Callable[[pd.DataFrame], pd.DataFrame], *, by_error: bool = False
 ) -> list[pd.DataFrame]:
-    """The rows that `made` gives of each slice, those of one kind together, each with its `by` and `slice`."""
+    """The rows that `make` gives of each slice, those of one kind together, each with its `by` and `slice`."""
     known = checked_slices(slices)
     return [
-        _of_slices(placed, made).assign(by=by)
+        _of_slices(placed, make).assign(by=by)
         for by in dict.fromkeys(known["by"])
         if (placed := placed_in(pairs, known[known["by"] == by], by_error=by_error)) is not None
     ]
@@ -64,12 +64,12 @@ def _sliced(
 _APART: Final = "\x1f"
 
 
-def _of_slices(placed: pd.DataFrame, made: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+def _of_slices(placed: pd.DataFrame, make: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
     """The rows of all slices at once: while they are made, a slice of a split is a split of its own, and a trace in two
     slices is two traces."""
     pairs = frames.with_defaults(placed, {"split": frames.NO_SPLIT})
     own = {name: pairs["slice"] + _APART + pairs[name].astype(object) for name in ("split", "trace_id")}
-    rows = made(pairs.assign(**own).drop(columns="slice"))
+    rows = make(pairs.assign(**own).drop(columns="slice"))
     names = rows["split"].astype(object).str.split(_APART, n=1)
     rows = rows.assign(slice=names.str[0], split=names.str[1])
     order = slice_order(list(rows["slice"]))

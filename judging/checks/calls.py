@@ -50,12 +50,12 @@ def repeated_call(view: View) -> Iterator[Hit]:
             same.setdefault(call.key, []).append((call.span, call.text))
         repeated = max(same.items(), key=lambda item: len(item[1]), default=None)
         if repeated is not None and len(repeated[1]) > 1:
-            (name, arguments, _), made = repeated
-            span, text = made[-1]
+            (name, arguments, _), repeats = repeated
+            span, text = repeats[-1]
             yield Hit(
                 span=span,
                 evidence=cut(text),
-                description=f"{name} brings the same result {len(made)} times, called with {short(arguments)}",
+                description=f"{name} brings the same result {len(repeats)} times, called with {short(arguments)}",
             )
 
 

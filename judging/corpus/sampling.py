@@ -155,12 +155,12 @@ def sample(
     return Sampled(sample_key=key, queue=name, traces=len(drawn), population=len(traces), strata=counts)
 
 
-def _reading(corpus: Corpus, given: Reading | None) -> Reading:
+def _reading(corpus: Corpus, or_this: Reading | None) -> Reading:
     """How the corpus was read. Raises `IngestError` where it was read with other maps than those given."""
     settings = corpus.settings()
     form = settings["format"]
     reading = replace(
-        given or Reading(), format=form if isinstance(form, str) else None, redact=bool(settings["redact"])
+        or_this or Reading(), format=form if isinstance(form, str) else None, redact=bool(settings["redact"])
     )
     if reading_settings(reading) != settings:
         raise IngestError(f"{corpus.url} was built with other maps", remedy="give the same --map files")

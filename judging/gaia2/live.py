@@ -17,8 +17,8 @@ LAST_LINES = 20
 def partial_export(scenario: Mapping[str, Json], job: Mapping[str, Json], lines: Sequence[bytes]) -> dict[str, Json]:
     """The scenario with the log of its execution so far, in ARE's gui form; a line that is not whole is left out."""
     metadata = mapping(scenario.get("metadata"))
-    told: dict[str, Json] = {"run_number": job.get("repeat"), "config": job.get("capability"), "has_exception": True}
-    definition: dict[str, Json] = {**mapping(metadata.get("definition")), **told}
+    fields: dict[str, Json] = {"run_number": job.get("repeat"), "config": job.get("capability"), "has_exception": True}
+    definition: dict[str, Json] = {**mapping(metadata.get("definition")), **fields}
     simulation: dict[str, Json] = {"agent_id": "default", "model_id": job.get("model")}
     return {
         **scenario,

@@ -188,9 +188,9 @@ def _said_in(value: Any, level: int) -> Iterator[tuple[str, str]]:
             yield from _said_in(item, level)
     if not isinstance(value, dict) or _VERDICT_KEYS & value.keys() or level > _MOST_LEVELS:
         return
-    given = next((value[key] for key in _GIVEN if value.get(key)), None)
-    if given is not None and any(isinstance(value.get(key), str) for key in _NAMES):
-        if (arguments := _fitting(given)) is not None:
+    inputs = next((value[key] for key in _GIVEN if value.get(key)), None)
+    if inputs is not None and any(isinstance(value.get(key), str) for key in _NAMES):
+        if (arguments := _fitting(inputs)) is not None:
             yield "call", arguments
         return
     is_thought = value.get("thought") is True or "think" in str(value.get("type", ""))

@@ -355,8 +355,8 @@ def rows_for_raters(sources: Sources, dimension: str, first: str, second: str) -
     """
     ratings = sources.frames.ratings
     named = as_raters(ratings).assign(kind=ratings["judge_model"], repeat=ratings["rater"])
-    mine = named[named["dimension"] == dimension].dropna(subset=["value"])
-    two = [mine[mine["rater"] == name].set_index("unit") for name in (first, second)]
+    of_dimension = named[named["dimension"] == dimension].dropna(subset=["value"])
+    two = [of_dimension[of_dimension["rater"] == name].set_index("unit") for name in (first, second)]
     values = {name: one["value"] for name, one in zip(("first", "second"), two, strict=True)}
     both = pd.DataFrame(values).dropna().rename_axis("trace_id").reset_index()
     people = [one["rater"].iloc[0] for one in two if len(one) and one["kind"].iloc[0] == PEOPLE]

@@ -98,9 +98,9 @@ def last_run_of(engine: Engine, spec: RunSpec) -> int | None:
 
 def renew_limits(engine: Engine, run_key: int, spec: RunSpec) -> None:
     """Give a run that goes on the limits of today's `spec` (budget, pace, address ...); what it judges stays."""
-    kept = run_spec(engine, run_key)
-    renewed = replace(spec, rubrics=kept.rubrics, models=kept.models, repeats=kept.repeats, mode=kept.mode,
-                      order=kept.order, agent=kept.agent, parameters=kept.parameters)  # fmt: skip
+    planned = run_spec(engine, run_key)
+    renewed = replace(spec, rubrics=planned.rubrics, models=planned.models, repeats=planned.repeats, mode=planned.mode,
+                      order=planned.order, agent=planned.agent, parameters=planned.parameters)  # fmt: skip
     with write_transaction(engine, cells_of(run_key)) as connection:
         connection.execute(
             update(_run)

@@ -506,8 +506,8 @@ class Runner:
         if rest:
             await self._in_store(self.store.release, rest)
         is_whole = await self._before_end()
-        wanted, message = self._stop or ("running", "")
-        end = partial(self.store.end, wanted, message, is_wish=self._is_wish, is_whole=is_whole)
+        next_status, message = self._stop or ("running", "")
+        end = partial(self.store.end, next_status, message, is_wish=self._is_wish, is_whole=is_whole)
         status = await self._in_store(end)
         return await self._summary(status, message if status in STOPPED else "")
 

@@ -86,7 +86,7 @@ def test_a_queue_is_made_from_exactly_the_traces_chosen_by_hand_with_unknown_cha
         first, second, *_ = trace_ids(connection)
     at = at_hand_picked(open_page, f" {second}\n\n{first} \n{second}")
     (words,) = [caption.value for caption in at.caption if "2 traces of 6 chosen by hand." in caption.value]
-    assert "Nobody knows their chance to be drawn" in words
+    assert "Their chance to be drawn is unknown" in words
     at.text_input(key="queue_name").input("telling")
     at.button(key="FormSubmitter:make_queue-Create queue").click().run()
     assert [one.value for one in at.success] == ["The queue is created with 2 traces."]

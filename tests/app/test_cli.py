@@ -397,7 +397,7 @@ class TestJudgeByModel:
 
     @pytest.mark.parametrize(
         ("price", "message"),
-        [("3", "INPUT,OUTPUT"), ("-3,1", "0 or more"), ("openai/other=3,1", "no model of this run")],
+        [("3", "INPUT,OUTPUT"), ("-3,1", "0 or more"), ("openai/other=3,1", "not a model of this run")],
     )
     def test_what_is_no_price_of_this_run_ends_with_two(self, home: Path, price: str, message: str) -> None:
         output = run("judge", "--home", home, "--model", "openai/x", "--price", price, code=2).output

@@ -77,8 +77,9 @@ def test_no_secret_stands_in_the_store_or_the_audit_log(space: Workspace) -> Non
 
 @pytest.mark.parametrize(
     ("name", "role", "days", "reason"),
-    [("root", "admin", 7, "taken"), ("ben", "admin", 7, "invited already"), ("", "admin", 7, "is no name"),
-     ("cyd", "king", 7, "is no role"), ("cyd", "admin", 0, "choose 1 to 30"), ("cyd", "admin", 31, "choose 1 to 30")],
+    [("root", "admin", 7, "taken"), ("ben", "admin", 7, "invited already"),
+     ("", "admin", 7, "is not a valid name"), ("cyd", "king", 7, "is not a role"),
+     ("cyd", "admin", 0, "choose 1 to 30"), ("cyd", "admin", 31, "choose 1 to 30")],
 )  # fmt: skip
 def test_what_cannot_be_offered_is_refused(space: Workspace, name: str, role: str, days: int, reason: str) -> None:
     with write_transaction(space.engine) as connection:

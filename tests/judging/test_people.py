@@ -223,11 +223,11 @@ class TestChanges:
         ("name", "changes", "message"),
         [
             ("ada", {}, "is taken"),
-            ("", {}, "no name"),
-            ("a\nb", {}, "no name"),
+            ("", {}, "not a valid name"),
+            ("a\nb", {}, "not a valid name"),
             ("bo", {"password": "short"}, "take 10 or more"),
-            ("bo", {"role": "king"}, "no role"),
-            ("bo", {"email": "nowhere"}, "no e-mail address"),
+            ("bo", {"role": "king"}, "not a role"),
+            ("bo", {"email": "nowhere"}, "not an e-mail address"),
         ],
     )
     def test_what_cannot_be_is_refused(

@@ -608,7 +608,7 @@ def test_an_owner_that_is_only_silent_keeps_its_run_where_the_system_says_that_i
     grid = planned(tmp_path, traces=1)
     owner = taken(grid)
     silence(grid)
-    with pytest.raises(RunHeldError, match=rf"64 s ago. Try: it is stopped or hangs.*\(kill {os.getpid()}\)"):
+    with pytest.raises(RunHeldError, match=rf"64 s ago. Try: it is suspended or hangs.*\(kill {os.getpid()}\)"):
         grid.run(Counting())
     kill(owner)
     assert grid.run(Counting()).states == {"scored": 2}  # at once: the system let go of its lock

@@ -224,7 +224,7 @@ class TestSides:
         [
             (Arm(judge_model="x"), "no judge is called 'x'; there are m"),
             (Arm(person="zoe"), "'zoe' submitted no review; there are ada, ben"),
-            (Arm(person="ada"), "is the person compared with"),
+            (Arm(person="ada"), "is the reference; choose another person"),
             (Arm(judge_model="m", repeat=5), "has no answer"),
         ],
     )

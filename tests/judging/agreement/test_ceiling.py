@@ -117,7 +117,7 @@ def test_intervals_shrink_with_traces() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"other": "ann"}, "beside themself"),
+        ({"other": "ann"}, "with themself"),
         ({"reviewers": 1}, "below 2"),
         ({"caught": None}, "caught is missing"),
         ({"impact": "huge"}, "the impact 'huge'"),
