@@ -26,7 +26,9 @@ _FINAL_TOOLS = frozenset({"final_answer", "FinalAnswerTool"})
 _DEEPEST = 8
 _MARKED = re.compile(r"\[\[ ## (\w+) ## \]\]\n(.+?)(?=\n\n(?:\[\[ ##|Respond with)|\Z)", re.DOTALL)
 """A field in a message of DSPy."""
-_MEDIA = re.compile(r"\n?\[(?:image|audio|video|file|document) [^\]\n]*sha256 [0-9a-f]{64}\]")
+_MEDIA = re.compile(
+    r"\n?\[(?:image|audio|video|file|document)\b[^\]\n]*(?:sha256 [0-9a-f]{64}|, at [^\]\n]+)\]", re.ASCII
+)
 """What stands for a picture or a file among words."""
 
 

@@ -245,13 +245,18 @@ def _one_text(value: dict[str, Json]) -> list[ParsedMessage] | None:
 
 
 def _thought_beside(value: dict[str, Json], known: set[str]) -> str | None:
-    """`reasoning_content` (DeepSeek, litellm) or `reasoning` (OpenRouter, vLLM) beside the content."""
+    """`reasoning_content` (DeepSeek, litellm), `reasoning` (vLLM) or `reasoning_details` (OpenRouter)"""
     for key in ("reasoning_content", "reasoning"):
         item = value.get(key)
         if isinstance(item, str) and item:
             known.add(key)
             return item
-    return None
+    details = value.get("reasoning_details")
+    parts = [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
+    words = joined([text for one in parts if isinstance(text := one.get("text", one.get("summary")), str)])
+    if words:
+        known.add("reasoning_details")
+    return words
 
 
 def _role(role: Json) -> str:

@@ -25,7 +25,7 @@ _STARTED = "# aider chat started at "
 _CALL = re.compile(r"^(TO LLM|LLM RESPONSE) (\d{4}-\d\d-\d\dT[\d:]+)$", re.MULTILINE)
 _ROLES = ("system", "user", "assistant")
 _MODEL = re.compile(r"(?:Main model|Model): (\S+)")
-_TOKENS = re.compile(r"Tokens: ([\d,]+) sent, (?:[^,]* cache [^,]*, )*([\d,]+) received")
+_TOKENS = re.compile(r"Tokens: ([\d,]+) sent, (?:.*? )?([\d,]+) received")
 """The tokens of an answer where aider counts them to the last one; `2.1k` is no count."""
 
 

@@ -36,7 +36,9 @@ def modern(records: Sequence[Record], file: str) -> list[Record]:
     name = as_text(begun.get("session_id")) or PurePath(file.replace("\\", "/")).name.partition(".")[0]
     first: Record = {"type": "thread.started", "thread_id": name, "prompt": settings.pop("prompt", None)}
     model = begun.get("model", settings.get("model"))
-    told = [event for message in messages for event in _events(message)]
+    begun_calls = {str(one.get("call_id")): one for one in messages if str(one.get("type")).endswith("_begin")}
+    whole = [{**begun_calls.get(str(one.get("call_id")), {}), **one} for one in messages]
+    told = [event for message in whole for event in _events(message)]
     usage = next((held for one in reversed(messages) if (held := _usage(one)) is not None), None)
     end: list[Record] = [{"type": "turn.completed", "usage": usage}] if usage is not None else []
     return [{**first, "model": model}, *told, *end]

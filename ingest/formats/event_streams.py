@@ -6,7 +6,7 @@ A stream of server-sent events (`data: {...}`) is read as the JSON lines that it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tracejury.ingest.formats.exports import as_text
@@ -71,7 +71,7 @@ def _ag_ui_event(run: _Run, fields: Fields, kind: str, event: Record, place: str
         case "MESSAGES_SNAPSHOT":
             listed = _objects(fields.take("messages"))
             kept = {as_text(one.get("id")) or f"{place} {number}": one for number, one in enumerate(listed)}
-            run.messages = {**run.messages, **kept} if run.messages.keys() & kept.keys() else kept
+            run.messages = {**kept, **{own: one for own, one in run.messages.items() if not _is_within(own, one, kept)}}
         case "TEXT_MESSAGE_START" | "TEXT_MESSAGE_CONTENT" | "TEXT_MESSAGE_CHUNK":
             _add(run, fields.text("messageid"), "content", fields.text("delta"), fields.text("role"), moment)
         case _ if kind.startswith(("REASONING_", "THINKING_")):
@@ -88,6 +88,19 @@ def _ag_ui_event(run: _Run, fields: Fields, kind: str, event: Record, place: str
             }  # fmt: skip
         case "RUN_ERROR" | "CUSTOM" | "RAW":
             run.messages[place] = dict(event)
+
+
+def _is_within(own: str, message: Record, snapshot: Mapping[str, Record]) -> bool:
+    """Whether a snapshot of all messages tells a message that events told before."""
+    calls = {as_text(call.get("id")) for call in _objects(message.get("tool_calls"))}
+    told = {as_text(call.get("id")) for one in snapshot.values() for call in _calls_of(one)}
+    words = message.get("content")
+    is_said = any(one.get("content") == words and one.get("role") == message.get("role") for one in snapshot.values())
+    return own in snapshot or (calls <= told if calls else words is not None and is_said)
+
+
+def _calls_of(message: Record) -> list[dict[str, Json]]:
+    return _objects(message.get("tool_calls", message.get("toolCalls")))
 
 
 def _add(run: _Run, own: str | None, key: str, words: str | None, role: str | None, moment: Json) -> None:

@@ -33,21 +33,27 @@ _ABOUT = {
 
 def exchange(value: Record) -> list[Record]:
     """The messages of a request and of its answer that stand beside each other; none of any other object."""
-    request, response = _object(value, _REQUESTS), _object(value, _RESPONSES)
-    output = opened(value.get("output"))
-    response = {"output": output} if not response and isinstance(output, list) else response
+    request, response = _object(value, _REQUESTS), _object(value, _RESPONSES) or _beside(value)
     words = next((text for name in _RESPONSES if isinstance(text := value.get(name), str) and text), None)
-    beside = _listed(value, "messages") or _listed(value, "input") or _listed(value, "contents") or _prompt(value)
-    asked = _asked(request) or (beside if response or words is not None else [])
+    named = next((rows for name in (*_ASKED, "prompt") if (rows := _listed(value, name))), [])
+    asked = _asked(request) or ((named or _prompt(value)) if response or words is not None else [])
     if not asked:
         return []
     answers = _answers(response) if response or words is None else [{"role": "assistant", "content": words}]
     return [*instructions(request or value), *asked, *answers]
 
 
+def _beside(value: Record) -> Record:
+    """The answer in a record whose own fields are its request: a stored completion, or a list of messages."""
+    if _is_answer(value):
+        return value
+    listed = next((rows for name in ("output", "completion") if (rows := _listed(value, name))), None)
+    return {"output": cast("Json", listed)} if listed else {}
+
+
 def _prompt(value: Record) -> list[Record]:
     """The one text that a model without messages was sent."""
-    words = value.get("prompt")
+    words = value.get("prompt", value.get("inputs") if "generated_text" in value else None)
     return [{"role": "user", "content": words}] if isinstance(words, str) and words else []
 
 

@@ -47,6 +47,25 @@ def test_the_model_and_the_tokens_of_a_logged_call_stand_at_the_call(name: str) 
     assert last.model == (None if name == "cline ui" else "m-1")
 
 
+def test_a_snapshot_of_messages_takes_the_place_of_the_events_that_told_them() -> None:
+    snapshot = [one | {"id": f"s{number}"} for number, one in enumerate(made.openai())]
+    more = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "z", "role": "assistant", "delta": "Good sailing."}
+    events = [*made.ag_ui()[:-1], {"type": "MESSAGES_SNAPSHOT", "messages": snapshot}, more]
+    (trace,) = read_all(made.lines(events), "events.jsonl")
+    assert isinstance(trace, Trace)
+    told = [message.content for message in trace.messages if message.content]
+    assert (told.count(GOAL), told.count(RESULT), told.count(ANSWER)) == (1, 1, 1)
+    assert trace.final_answer == "Good sailing."
+
+
+def test_what_a_model_thought_stands_at_its_answer_in_the_form_of_a_gateway_too() -> None:
+    answer = {"role": "assistant", "content": ANSWER, "reasoning_details": [
+        {"type": "reasoning.text", "text": made.THOUGHT}, {"type": "reasoning.encrypted", "data": "x"}]}  # fmt: skip
+    (trace,) = read_all(made.dumped([{"role": "user", "content": GOAL}, answer]), "chat.json")
+    assert isinstance(trace, Trace)
+    assert made.THOUGHT in [message.reasoning for message in trace.messages]
+
+
 def test_branches_of_a_chat_that_are_left_out_are_counted() -> None:
     (trace,) = read_all(made.FILES["chatgpt export"](), "conversations.json")
     assert isinstance(trace, Trace)
@@ -132,6 +151,9 @@ def test_the_messages_of_a_session_one_a_file_are_one_trace(tmp_path: Path) -> N
         {"instructions": made.SYSTEM, "input": [{"role": "user", "content": GOAL}], "output": [
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ANSWER}]}]},
         {"system": made.SYSTEM, "prompt": GOAL, "completion": ANSWER},
+        {"system": made.SYSTEM, "inputs": GOAL, "parameters": {}, "generated_text": ANSWER},
+        {"prompt": made.openai()[:2], "completion": [{"role": "assistant", "content": ANSWER}]},
+        {"object": "chat.completion", "input": made.openai()[:2], "choices": [{"message": made.openai()[-1]}]},
     ],
 )  # fmt: skip
 def test_what_a_request_tells_the_model_beside_its_messages_comes_first(request_body: dict[str, object]) -> None:

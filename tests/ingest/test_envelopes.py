@@ -790,7 +790,7 @@ def test_older_events_of_codex_exec_are_the_same_session_with_its_prompt_and_tok
     tokens = {"input_tokens": 9, "output_tokens": 4, "reasoning_output_tokens": 1, "total_tokens": 13}
     messages: list[dict[str, object]] = [
         {"type": "task_started"}, {"type": "agent_reasoning", "text": "Look."},
-        {"type": "exec_command_begin", **command}, {"type": "exec_command_end", **output},
+        {"type": "exec_command_begin", **command}, {"type": "exec_command_end", "call_id": "c", **output},
         {"type": "token_count", "info": {"total_token_usage": tokens}},
         {"type": "agent_message", "message": made.ANSWER},
         {"type": "task_complete", "last_agent_message": made.ANSWER},
@@ -804,6 +804,7 @@ def test_older_events_of_codex_exec_are_the_same_session_with_its_prompt_and_tok
     assert isinstance(trace, Trace)
     assert (trace.format, trace.trace_id, trace.goal, trace.final_answer) == ("codex", "run", made.GOAL, made.ANSWER)
     assert [(one.kind, one.model) for one in trace.spans[1:]] == [("LLM", "m-1"), ("TOOL", None), ("LLM", "m-1")]
+    assert "tide" in str(trace.spans[2].tool_arguments)
     assert (trace.spans[2].output, trace.spans[0].prompt_tokens, trace.spans[0].total_tokens) == (made.RESULT, 9, 13)
     notified = [{"jsonrpc": "2.0", "method": "codex/event", "params": one} for one in rows[2:]]
     (again,) = read_all(made.lines(notified), "run.jsonl")

@@ -37,6 +37,7 @@ def agent(given: Any, handed: Any) -> dict[str, Any]:
         ({"user_msg": ASKED}, {"response": {"role": "assistant", "blocks": [{"block_type": "text", "text": ANSWERED}]},
                                "tool_calls": [], "raw": None}),
         (f"{ASKED}\n[image image/png, 8 bytes, sha256 {'a' * 64}]", ANSWERED),
+        (f"[image, at file-service://a-b]\n{ASKED}", ANSWERED),
         (f"[[ ## question ## ]]\n{ASKED}\n\nRespond with the field `answer`.", f"[[ ## answer ## ]]\n{ANSWERED}\n"),
         ({"task": ASKED}, {"choices": [{"message": BOT, "finish_reason": "stop"}], "usage": {"total_tokens": 4}}),
     ],

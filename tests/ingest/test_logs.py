@@ -31,10 +31,12 @@ def test_each_start_of_aider_is_a_trace_and_one_without_a_question_is_none() -> 
     first = made.aider_chat().decode()
     idle = "\n# aider chat started at 2026-01-02 10:00:00\n\n> Aider v0.86.1  \n"
     again = first.replace("2026-01-01", "2026-01-03").replace("7 sent", "2.1k sent")
+    first = first.replace("7 sent", "1,234 sent, 1,000 cache hit")
     one, other = read_all((first + idle + again).encode(), "harbour/.aider.chat.history.md")
     assert isinstance(one, Trace)
     assert isinstance(other, Trace)
     assert other.trace_id == "harbour-2026-01-03 10:00:00"
+    assert one.spans[1].prompt_tokens == 1234
     assert (other.spans[1].prompt_tokens, other.final_answer) == (None, ANSWER)  # a rounded count is no count
     (refused,) = read_all(idle.encode(), "harbour/.aider.chat.history.md")
     assert isinstance(refused, Rejected)
