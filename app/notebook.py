@@ -327,9 +327,9 @@ def alpha(ratings: pd.DataFrame, level: reliability.Level = "interval") -> pd.Se
     `ratings`: unit, rater, value; one row a rating. Source: Krippendorff (2011), by the library `krippendorff`.
     """
     _must_have(ratings, "ratings", ("unit", "rater", "value"))
-    row = reliability.reliability_table(ratings).iloc[0]
-    columns = {"value": f"alpha_{level}", "low": f"alpha_{level}_low", "high": f"alpha_{level}_high", "n": "n"}
-    return pd.Series({name: row.get(column) for name, column in columns.items()} | {"reason": row.get("reason")})
+    matrix = reliability.rating_matrix(ratings)
+    estimate = reliability.alpha_with_interval(matrix.values, level, clusters=reliability.clusters_of(matrix)).row()
+    return pd.Series({name: estimate[name] for name in ("value", "low", "high", "n", "reason")})
 
 
 def precision_recall(error_pairs: pd.DataFrame) -> pd.DataFrame:

@@ -47,6 +47,13 @@ def has_rows(inputs: Inputs, shown: JudgeMetric) -> bool:
     return not (inputs.score_estimates if shown.kind == "scores" else inputs.error_rates).empty
 
 
+def alpha_rows(consistency: pd.DataFrame) -> pd.DataFrame:
+    """Interval alpha of the judges with repeats: value, low, high and its reason, beside the other columns."""
+    runs = consistency[consistency["runs"] > 1]
+    named = runs.rename(columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"})
+    return named.assign(reason=reasons.each_of(runs["reason"], "alpha_interval"))
+
+
 def metric_rows(inputs: Inputs, shown: JudgeMetric, *, beside_people: bool = True) -> pd.DataFrame:
     """The columns `PLAIN` of one metric, beside what people reach on the same dimension.
 
@@ -55,8 +62,7 @@ def metric_rows(inputs: Inputs, shown: JudgeMetric, *, beside_people: bool = Tru
     metric = shown.name.partition(".")[2]
     if shown.kind == "runs":
         table = with_labels(inputs.consistency)
-        table = table[table["runs"] > 1]
-        return table.rename(columns={metric: "value", "alpha_low": "low", "alpha_high": "high"})[PLAIN]
+        return alpha_rows(table)[PLAIN]
     if shown.kind == "scores":
         rows = with_labels(inputs.scores_beside_people)
         of_metric = rows["metric"] == metric
@@ -138,10 +144,7 @@ def every_metric(inputs: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
     caught = caught[caught["impact"] == "all"].drop(columns="impact")
     between = _between_people(inputs) if beside_people else caught.head(0)
     scored = inputs.people_estimates[inputs.people_estimates["n"] > 0]
-    runs = inputs.consistency
-    runs = runs[runs["runs"] > 1].rename(
-        columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"},
-    )
+    runs = alpha_rows(inputs.consistency)
     columns = [
         "judge_model",
         "dimension",

@@ -1,6 +1,7 @@
 """One estimate: a value or the reason why there is none, with its n and what was left out."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -22,6 +23,8 @@ Reason = Literal[
     "no discordant pairs",
     "no pairs",
     "traces do not vary",
+    "too many distinct ratings",
+    "ratings are not on the scale 0 to 3",
 ]
 
 TOO_FEW: Final = 10
@@ -79,3 +82,17 @@ def present(value: float) -> float | None:
 
 def _nan(value: float | None) -> float:
     return math.nan if value is None else value
+
+
+def told(reasons: Mapping[str, str]) -> str | None:
+    """Names with one reason stand together; None where nothing is undefined."""
+    named: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        named.setdefault(reason, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in named.items()) or None
+
+
+def reason_of(reason: object, name: str) -> str | None:
+    """Return what a reason that `told` wrote says of one estimate; None where it says nothing of it."""
+    parts = (part.partition(": ") for part in str(reason).split("; "))
+    return next((why for names, _, why in parts if name in names.split(", ")), None)

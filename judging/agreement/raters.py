@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.estimate import Reason, present
+from tracejury.judging.agreement.estimate import Reason, present, told
 from tracejury.judging.agreement.intervals import DRAWS, Floats, distinct_rows
 from tracejury.judging.agreement.reliability import (
     alpha_with_interval,
@@ -197,8 +197,8 @@ def self_consistency(repeats: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFra
     """How far people agree with themselves on hidden repeats of the same unit.
 
     `repeats`: rater, unit, first, second on 0..3 (missing: skipped); optional judge (the dimension). One row per
-    rater and judge: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, each with bounds (by unit),
-    reason.
+    rater and judge: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, each with bounds (by unit);
+    reason says of each undefined one why (`estimate.told`).
     """
     frames.require(repeats, "repeats", ("rater", "unit", "first", "second"))
     long = frames.with_defaults(repeats, {"dimension": ""})
@@ -212,13 +212,14 @@ def self_consistency(repeats: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFra
         for dimension in frames.in_order(long.loc[long["rater"] == rater, "dimension"], frames.DIMENSION_ORDER):
             selected = both & ((long["rater"] == rater) & (long["dimension"] == dimension)).to_numpy()
             sums = _unit_pairs(first[selected], second[selected])
+            values, why = _bounded(sums, PAIR_METRICS, draws), _why_undefined(int(selected.sum()))
             rows.append(
                 {
                     "rater": rater,
                     "dimension": dimension,
                     "n": int(selected.sum()),
-                    **_bounded(sums, PAIR_METRICS, draws),
-                    "reason": _pair_reason(_square(sums)),
+                    **values,
+                    "reason": told({name: why for name in PAIR_METRICS if values[name] is None}),
                 }
             )
     columns = {
@@ -472,7 +473,5 @@ def _check_scale(values: Floats) -> None:
         )
 
 
-def _pair_reason(table: NDArray[np.int64]) -> Reason | None:
-    if int(table.sum()) == 0:
-        return "no units"
-    return "no variation" if np.isnan(float(quadratic_kappa(table))) else None
+def _why_undefined(n: int) -> Reason:
+    return "no units" if n == 0 else "fewer than two units" if n == 1 else "no variation"

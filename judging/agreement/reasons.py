@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from tracejury.judging.agreement import errors, findings, matchers, prevalence, trail
-from tracejury.judging.agreement.estimate import Reason
+from tracejury.judging.agreement.estimate import Reason, reason_of, told
 
 Why = Callable[[Mapping[str, Any], str], str]
 """Of a row and the name of an undefined estimate: why it is undefined."""
@@ -46,20 +46,6 @@ def _told(
         if not gaps[name] and gaps[f"{of}_low"]:
             reasons[f"{name} {INTERVAL}"] = _WITHHELD.get(name, FLAT)
     return told(reasons)
-
-
-def told(reasons: Mapping[str, str]) -> str | None:
-    """Names with one reason stand together; None where nothing is undefined."""
-    named: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        named.setdefault(reason, []).append(name)
-    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in named.items()) or None
-
-
-def reason_of(reason: object, name: str) -> str | None:
-    """Return what a reason that `told` wrote says of one estimate; None where it says nothing of it."""
-    parts = (part.partition(": ") for part in str(reason).split("; "))
-    return next((why for names, _, why in parts if name in names.split(", ")), None)
 
 
 def of_long(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
@@ -129,6 +115,16 @@ def already(row: Mapping[str, Any], name: str) -> str:
     return str(row["reason"]) if isinstance(row["reason"], str) else of_score(row, name)
 
 
+def each_of(reasons: pd.Series, name: str) -> pd.Series:
+    """Return `reason_of` each of the reasons of a column."""
+    return pd.Series([reason_of(reason, name) for reason in reasons], index=reasons.index, dtype="object")
+
+
+def carried(row: Mapping[str, Any], name: str) -> str:
+    """The reason that the row, written by `told`, has for this estimate."""
+    return str(reason_of(row["reason"], name))
+
+
 def of_coverage(reason: Reason) -> Why:
     """Of `errors.suite_coverage` and `errors.coverage_of`: this reason, unless no matches were proposed."""
     return lambda row, name: errors.NOT_MATCHED if row["not_matched"] else reason
@@ -139,21 +135,6 @@ def of_score(row: Mapping[str, Any], name: str) -> str:
     if row["n"] == 0:
         return "no units"
     return "fewer than two units" if row["n"] == 1 else "no variation"
-
-
-def of_consistency(row: Mapping[str, Any], name: str) -> str:
-    """Of `reliability.reliability_table`."""
-    if name == "unscored":
-        return "no units"
-    if name in {"mean_sd", "identical"}:
-        return "fewer than two repeats"
-    if isinstance(row["reason"], str):
-        return row["reason"]
-    if name in {"p_below_667", "p_below_800"} or (name == "alpha_jackknife_low" and pd.isna(row["p_below_667"])):
-        return "no resamples"
-    if name == "alpha_jackknife_low":
-        return FLAT if pd.isna(row["alpha_low"]) else "undefined without one trace"
-    return "ratings are not on the scale 0 to 3" if name == "ac2" else "too many distinct ratings"
 
 
 def of_reviewers(row: Mapping[str, Any], name: str) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.estimate import Estimate, Reason, present
+from tracejury.judging.agreement.estimate import Estimate, Reason, present, told
 from tracejury.judging.agreement.intervals import (
     DRAWS,
     SEED,
@@ -406,7 +406,7 @@ def reliability_table(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = 
     model, judge and split: runs, units, n (units with two ratings), failed, not_applicable, interval alpha with its
     bounds (`alpha_bounds`) and jackknife-t bounds, P(alpha < .667), P(alpha < .8) and undefined resamples, ordinal and
     nominal alpha, AC2, percent agreement, mean standard deviation with its interval, share of identical units,
-    share of unscored replies. `reason` says why alpha is undefined.
+    share of unscored replies. `reason` says of each undefined estimate why (`estimate.told`).
     """
     rows = [
         {"judge_model": judge_model, "dimension": dimension, "split": split, **_judge_row(matrix, draws, seed)}
@@ -508,6 +508,12 @@ def _judge_row(matrix: Matrix, draws: int, seed: int) -> dict[str, object]:
     values = matrix.values
     point = alpha(values, "interval")
     spread, same, unscored = mean_spread(values), share_identical(values), share_unscored(matrix)
+    ordinal, nominal, ac2 = _discrete(values, "ordinal"), _discrete(values, "nominal"), _scale_ac2(values)
+    estimates = {
+        "alpha_interval": point, "alpha_ordinal": ordinal, "alpha_nominal": nominal, "ac2": ac2, "mean_sd": spread,
+        "identical": same, "unscored": unscored,
+    }  # fmt: skip
+    gaps: dict[str, str] = {name: one.reason for name, one in estimates.items() if one.reason is not None}
     row: dict[str, object] = {
         "runs": len(matrix.raters),
         "units": len(matrix.units),
@@ -516,9 +522,9 @@ def _judge_row(matrix: Matrix, draws: int, seed: int) -> dict[str, object]:
         "not_applicable": matrix.not_applicable,
         "undefined_draws": 0,
         "alpha_interval": point.value,
-        "alpha_ordinal": _discrete(values, "ordinal"),
-        "alpha_nominal": _discrete(values, "nominal"),
-        "ac2": _scale_ac2(values),
+        "alpha_ordinal": ordinal.value,
+        "alpha_nominal": nominal.value,
+        "ac2": ac2.value,
         "agreement": point.agreement,
         "mean_sd": spread.value,
         "mean_sd_low": spread.low,
@@ -530,9 +536,12 @@ def _judge_row(matrix: Matrix, draws: int, seed: int) -> dict[str, object]:
         "unscored": unscored.value,
         "unscored_low": unscored.low,
         "unscored_high": unscored.high,
-        "reason": point.reason,
     }
-    if point.value is not None and draws > 0:
+    if point.agreement is None:
+        gaps["agreement"] = str(point.reason)
+    if point.value is None or draws == 0:
+        gaps |= dict.fromkeys(_RESAMPLED, str(point.reason or "no resamples"))
+    else:
         boot = alpha_bootstrap(values, "interval", clusters=clusters_of(matrix), draws=draws, seed=seed)
         low, high = alpha_bounds(values, "interval", clusters=clusters_of(matrix))
         jack_low, jack_high = _jackknife(boot)
@@ -545,7 +554,16 @@ def _judge_row(matrix: Matrix, draws: int, seed: int) -> dict[str, object]:
             "p_below_800": boot.share_below(RELIABLE)[0],
             "undefined_draws": int(boot.undefined[0]),
         }
-    return row
+        gaps |= {"p_below_667": "no resamples", "p_below_800": "no resamples"} if boot.undefined[0] == draws else {}
+        gaps |= {"alpha_jackknife_low": "traces do not vary" if np.isnan(low) else "undefined without one trace"}
+    return row | {"reason": told({name: why for name, why in gaps.items() if _is_empty(row.get(name))})}
+
+
+_RESAMPLED: Final = ("p_below_667", "p_below_800", "alpha_jackknife_low")
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
 
 
 def _check_level(pairable: Floats, level: Level) -> None:
@@ -564,20 +582,20 @@ def _jackknife(boot: Bootstrap) -> tuple[Floats, Floats]:
     return low, np.minimum(high, 1.0)
 
 
-def _discrete(values: Floats, level: Level) -> float | None:
-    """Alpha at a level that needs a table of values; absent for continuous ratings with too many of them."""
+def _discrete(values: Floats, level: Level) -> Estimate:
+    """Alpha at a level that needs a table of values; undefined for continuous ratings with too many of them."""
     if len(np.unique(values[~np.isnan(values)])) > _MOST_VALUES:
-        return None
-    return alpha(values, level).value
+        return Estimate(value=None, n=values.shape[1], reason="too many distinct ratings")
+    return alpha(values, level)
 
 
-def _scale_ac2(values: Floats) -> float | None:
-    """AC2 over the full scale 0..3, absent when a rating is not on it."""
+def _scale_ac2(values: Floats) -> Estimate:
+    """AC2 over the full scale 0..3, undefined when a rating is not on it."""
     known = values[~np.isnan(values)]
     if not np.isin(known, np.arange(POINTS)).all():
-        return None
+        return Estimate(value=None, n=values.shape[1], reason="ratings are not on the scale 0 to 3")
     counts = np.stack([(values == point).sum(axis=0) for point in range(POINTS)], axis=1)
-    return gwet_raters(counts, "quadratic").value
+    return gwet_raters(counts, "quadratic")
 
 
 def _clusters(trace: Ints | None, unit: Ints, units: int) -> NDArray[np.int64]:

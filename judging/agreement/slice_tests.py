@@ -8,6 +8,7 @@ import pandas as pd
 
 from tracejury.judging.agreement import compare, errors, frames, raters, reasons, reliability, scores
 from tracejury.judging.agreement.compare import holm
+from tracejury.judging.agreement.estimate import told
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.interaction import LEAST_TRACES, equal_means
 from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats
@@ -95,7 +96,7 @@ def _why_empty(row: Mapping[Any, Any], draws: int) -> str | None:
     gaps = {} if row["n"] else dict.fromkeys(("left", "right", "difference"), "no positives")
     if row["n"] and draws and pd.isna(row["low"]):
         gaps = {f"difference {reasons.INTERVAL}": reasons.FLAT}
-    return reasons.told(gaps | (dict.fromkeys(("p", "p_holm"), row["why"]) if pd.isna(row["p"]) else {}))
+    return told(gaps | (dict.fromkeys(("p", "p_holm"), row["why"]) if pd.isna(row["p"]) else {}))
 
 
 def slice_tests(
@@ -318,7 +319,7 @@ def _tested(part: pd.DataFrame, draws: int, seed: int) -> dict[str, Any]:
         "p": p,
         "n_interaction": len(shared),
         "p_interaction": p_interaction,
-        "reason": reasons.told(
+        "reason": told(
             {one: why for name, (value, why) in gaps.items() if np.isnan(value) for one in (name, f"{name}_holm")}
         ),
     }

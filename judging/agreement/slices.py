@@ -6,7 +6,7 @@ from typing import Final
 
 import pandas as pd
 
-from tracejury.judging.agreement import ceiling, errors, frames, raters, reliability, scores
+from tracejury.judging.agreement import ceiling, errors, frames, raters, reasons, reliability, scores
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS
 
@@ -150,9 +150,8 @@ def _repeat_rows(ratings: pd.DataFrame, draws: int) -> pd.DataFrame:
     columns = [*reliability.KEYS, "n", "failed", "not_applicable"]
     parts = []
     for metric, of in CONSISTENCY_RATES.items():
-        why = own["reason"] if metric == "alpha_interval" else "fewer than two repeats"
         part = own[columns].assign(metric=metric, value=own[metric], low=own[f"{of}_low"], high=own[f"{of}_high"])
-        parts.append(part.assign(reason=pd.Series(why, own.index).where(own[metric].isna(), None)))
+        parts.append(part.assign(reason=reasons.each_of(own["reason"], metric)))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -305,7 +305,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_RATINGS,
         build=lambda inputs: inputs.consistency,
         interval="on Fisher's z by trace for alpha, Student's t for the mean SD, Wilson's for shares",
-        why=reasons.of_consistency,
+        why=reasons.carried,
         bounded={"alpha_interval": "alpha"},
         unbounded=(
             *("alpha_ordinal", "alpha_nominal", "ac2", "agreement"),
@@ -547,7 +547,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=("repeats",),
         build=lambda inputs: raters.self_consistency(inputs.frame("repeats"), draws=inputs.draws),
         interval=_OF_PAIRS,
-        why=reasons.of_score,
+        why=reasons.carried,
     ),
     Table(
         name="rationale_consistency",

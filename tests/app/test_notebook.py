@@ -6,6 +6,7 @@ import sys
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from sqlalchemy import func, select
@@ -146,6 +147,11 @@ def test_alpha_is_that_of_the_published_example() -> None:
     )
     assert tj.alpha(long, "nominal")["value"] == pytest.approx(0.743, abs=0.001)  # Krippendorff 2011, example D
     assert tj.alpha(long)["value"] == pytest.approx(0.849, abs=0.001)
+    for level in ("nominal", "interval", "ratio"):
+        low, value, high = tj.alpha(long, level)[["low", "value", "high"]]
+        assert low < value < high
+    constant = tj.alpha(long.assign(value=1.0))
+    assert (constant["reason"], np.isnan(constant["value"])) == ("no variation", True)
 
 
 def test_a_frame_without_the_columns_is_refused_with_those_it_needs() -> None:

@@ -32,7 +32,7 @@ from tracejury.app.placeholders import with_placeholder
 from tracejury.app.views.agreement.cards import card, plot
 from tracejury.app.views.agreement.drilldowns import compare_link, drill_into_repeats, open_trace, repeat_of
 from tracejury.app.views.agreement.slices import consistency_slices_card
-from tracejury.judging.agreement.estimate import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW, reason_of
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.reports.filters import Filters
@@ -95,18 +95,17 @@ def consistency_cells(table: pd.DataFrame, several: list[str]) -> tuple[pd.DataF
     )
     for name, bounds in CONSISTENCY.items():
         cells = table[[name, f"{bounds}_low", f"{bounds}_high", "reason"]].itertuples(index=False, name=None)
-        shown[name] = [
-            _with_bounds(value, low, high, why if name == "alpha_interval" else None) for value, low, high, why in cells
-        ]
+        shown[name] = [_with_bounds(value, low, high, reason_of(why, name)) for value, low, high, why in cells]
     for name in ("p_below_667", "p_below_800"):
-        shown[name] = ["n/a" if pd.isna(value) else half_up(value, 3) for value in table[name]]
+        cells = table[[name, "reason"]].itertuples(index=False, name=None)
+        shown[name] = [f"n/a: {reason_of(why, name)}" if pd.isna(value) else half_up(value, 3) for value, why in cells]
     is_few = (shown["n"] < TOO_FEW).to_numpy()
     return shown, pd.DataFrame(dict.fromkeys([*CONSISTENCY, "p_below_667", "p_below_800"], is_few))
 
 
-def _with_bounds(value: float | None, low: float | None, high: float | None, reason: object) -> str:
+def _with_bounds(value: float | None, low: float | None, high: float | None, reason: str | None) -> str:
     if value is None or math.isnan(value):
-        return f"n/a: {reason}" if isinstance(reason, str) else "n/a"
+        return f"n/a: {reason}"
     return estimate_text(value, low, high, without=NO_INTERVAL)
 
 

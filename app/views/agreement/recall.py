@@ -15,9 +15,8 @@ from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
 from tracejury.app.views.agreement.cards import card, few_names, plot, why_no_errors
 from tracejury.judging.agreement.costs import NOT_RECORDED, VALUES
-from tracejury.judging.agreement.estimate import TOO_FEW
+from tracejury.judging.agreement.estimate import TOO_FEW, reason_of
 from tracejury.judging.agreement.match_rates import why_no_recall, why_undefined
-from tracejury.judging.agreement.reasons import reason_of
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.reports.filters import Filters
 

@@ -24,9 +24,9 @@ from tracejury.app.components.judges import split_labels
 from tracejury.app.estimates import estimate
 from tracejury.app.views.agreement.cards import card
 from tracejury.app.views.agreement.drilldowns import drill_into_repeats, listed
+from tracejury.judging.agreement.estimate import reason_of
 from tracejury.judging.agreement.frames import KINDS
 from tracejury.judging.agreement.interaction import LEAST_TRACES
-from tracejury.judging.agreement.reasons import reason_of
 from tracejury.judging.agreement.slice_tests import REPEATED, SCORED
 from tracejury.judging.agreement.slices import (
     AMONG_PEOPLE,

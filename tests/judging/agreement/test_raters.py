@@ -9,6 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.multitest import multipletests
 
 from tracejury.judging.agreement import raters, scores
+from tracejury.judging.agreement.estimate import reason_of
 from tracejury.judging.agreement.raters import (
     Alignment,
     alternative_annotator_test,
@@ -231,7 +232,9 @@ def test_self_consistency_compares_a_person_with_herself() -> None:
     table = raters.self_consistency(repeats).set_index("rater")
     assert (table.loc["ann", "n"], table.loc["ann", "exact"]) == (3, 2 / 3)
     assert table.loc["ann", "off_by_one"] == 1.0
-    assert (table.loc["bob", "n"], table.loc["bob", "reason"]) == (1, "no variation")
+    assert (table.loc["bob", "n"], table.loc["bob", "exact"]) == (1, 1.0)
+    assert reason_of(table.loc["bob", "reason"], "quadratic_kappa") == "fewer than two units"
+    assert pd.isna(table.loc["ann", "reason"])
 
 
 def drawn(seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 
 from tracejury.judging.agreement import reliability
+from tracejury.judging.agreement.estimate import reason_of
 from tracejury.judging.agreement.reliability import LEVELS, Level, alpha, alpha_bootstrap
 
 NAN = np.nan
@@ -349,7 +350,27 @@ def test_the_table_of_consistency_has_one_row_a_judge() -> None:
     assert (row["runs"], row["units"], row["n"]) == (5, 30, 30)
     blank = table.set_index("dimension").loc["PQ"]
     assert np.isnan(blank["alpha_interval"])
-    assert (blank["reason"], blank["agreement"], blank["identical"], blank["ac2"]) == ("no variation", 1, 1, 1)
+    assert (blank["agreement"], blank["identical"], blank["ac2"]) == (1, 1, 1)
+    resampled = "p_below_667, p_below_800, alpha_jackknife_low"
+    assert blank["reason"] == f"alpha_interval, alpha_ordinal, alpha_nominal, {resampled}: no variation"
+    assert pd.isna(row["reason"])
+
+
+@pytest.mark.parametrize(
+    ("values", "draws", "reasons"),
+    [
+        ([[0.0, 3.0], [1.0, 2.0]], 0, {"p_below_667": "no resamples", "ac2": None}),
+        ([[0.5, 3.0], [1.0, 2.0]], 9, {"ac2": "ratings are not on the scale 0 to 3", "alpha_interval": None}),
+        ([np.arange(201.0), np.arange(201.0)], 9, {"alpha_ordinal": "too many distinct ratings", "mean_sd": None}),
+        ([[0.0, 3.0]], 9, {"identical": "fewer than two repeats", "ac2": "fewer than two pairable units",
+                           "agreement": "fewer than two pairable units", "unscored": None}),
+    ],
+)  # fmt: skip
+def test_each_empty_cell_of_a_judge_has_the_reason_of_its_own_estimate(
+    values: list[list[float]], draws: int, reasons: dict[str, str | None]
+) -> None:
+    row = reliability.reliability_table(long(np.array(values)), draws=draws).iloc[0]
+    assert {name: reason_of(row["reason"], name) for name in reasons} == reasons
 
 
 def test_table_7_half_width_is_students_t_of_the_mean() -> None:
