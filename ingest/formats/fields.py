@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import TypeVar
@@ -25,6 +25,12 @@ def plain_name(name: str) -> str:
     return _SEPARATORS.sub("", name.lower())
 
 
+@lru_cache(maxsize=4096)
+def _own_names(names: tuple[str, ...]) -> Mapping[str, str]:
+    """The first of these names that has each plain name; records of one tool mostly share their names."""
+    return {plain_name(name): name for name in reversed(names)}
+
+
 class Fields:
     """A tolerant cursor over the fields of an object, which are taken by name and by type.
 
@@ -36,10 +42,9 @@ class Fields:
     def __init__(self, values: Json, path: str = "", warnings: list[str] | None = None) -> None:
         self.path, self.warnings = path, [] if warnings is None else warnings
         self.raw: dict[str, Json] = values if isinstance(values, dict) else {"value": values}
-        self._values = {name: item for name, item in self.raw.items() if item is not None}
-        self._by_name: dict[str, str] = {}
-        for name in self._values:
-            self._by_name.setdefault(plain_name(name), name)
+        has_null = None in self.raw.values()
+        self._values = {n: item for n, item in self.raw.items() if item is not None} if has_null else dict(self.raw)
+        self._by_name = _own_names(tuple(self._values))
 
     @property
     def values(self) -> dict[str, Json]:
@@ -104,7 +109,7 @@ class Fields:
         """A cursor for each object of such a list; a warning of this code names each item that is none."""
         place, items = self._typed(_list, "a list", names, code)
         for number, item in enumerate(items or []):
-            if isinstance(value := opened(item), dict):
+            if isinstance(value := item if isinstance(item, dict) else opened(item), dict):
                 yield Fields(value, f"{place}[{number}]", self.warnings)
             else:
                 self.warnings.append(f"{code}: {place}[{number}] is {brief(item)}, not an object")
@@ -164,11 +169,15 @@ def _truth(value: Json) -> bool | None:
 
 
 def _object(value: Json) -> dict[str, Json] | None:
+    if isinstance(value, dict):
+        return value
     held = pairs(opened(value))
     return held if isinstance(held, dict) else None
 
 
 def _list(value: Json) -> list[Json] | None:
+    if isinstance(value, list):
+        return value
     held = opened(value)
     return held if isinstance(held, list) else None
 

@@ -183,12 +183,8 @@ def _unquoted(item: Json) -> Json:
 
 def _take_flat(item: dict[str, Json], intake: Intake) -> None:
     """A span or log record that holds its resource and its scope itself."""
-    shared: dict[str, Json] = {}
-    resource, scope = _get(item, "resource"), _get(item, "scope") or _get(item, "instrumentationScope")
-    if isinstance(resource, dict):
-        shared.update(_resource(resource))
-    if isinstance(scope, dict) and (own := _scope(scope)):
-        shared["otel.scope"] = cast("Json", own)
+    scope = _get(item, "scope") or _get(item, "instrumentationScope")
+    shared = {**_resource(_get(item, "resource")), **_scope(scope)}
     bare = {key: content for key, content in item.items() if key not in ("resource", "scope", "instrumentationScope")}
     if _get(item, "startTimeUnixNano") is None and _get(item, "endTimeUnixNano") is None:
         _take_log(bare, shared, intake)
@@ -196,26 +192,23 @@ def _take_flat(item: dict[str, Json], intake: Intake) -> None:
         _take_span(bare, shared, intake)
 
 
-def _resource(resource: dict[str, Json]) -> dict[str, Json]:
+def _resource(resource: Json) -> dict[str, Json]:
+    """The attributes that the spans of a resource share; one that is no object as it stands."""
+    if not isinstance(resource, dict):
+        return {} if resource is None else {"otel.resource": kept(resource)}
     attributes = _attributes(_get(resource, "attributes"))
     shared: dict[str, Json] = {"otel.resource": cast("Json", attributes)} if attributes else {}
     return {**shared, **_others(resource, {"attributes"}, "otel.resource.")}
 
 
 def _take_resource(group: dict[str, Json], intake: Intake, scopes: tuple[str, ...], items: str) -> None:
-    shared: dict[str, Json] = {}
-    resource = _get(group, "resource")
-    if isinstance(resource, dict):
-        shared.update(_resource(resource))
+    shared = _resource(_get(group, "resource"))
     rest = _others(group, {"resource", *scopes}, "otel.resource.")
     _note_spans(rest, intake.warnings)
     shared.update(rest)
     for name in scopes:
         for scope_group in _objects(_get(group, name), intake, name):
-            own = dict(shared)
-            scope = _get(scope_group, "scope") or _get(scope_group, "instrumentationLibrary")
-            if isinstance(scope, dict) and (scope_fields := _scope(scope)):
-                own["otel.scope"] = cast("Json", scope_fields)
+            own = {**shared, **_scope(_get(scope_group, "scope") or _get(scope_group, "instrumentationLibrary"))}
             rest = _others(scope_group, {"scope", "instrumentationLibrary", items, "spans"}, "otel.scope.")
             _note_spans(rest, intake.warnings)
             own.update(rest)
@@ -233,10 +226,14 @@ def _note_spans(rest: dict[str, Json], warnings: list[str]) -> None:
             note_spans(item, _SPAN_MARKS, key, warnings)
 
 
-def _scope(scope: dict[str, Json]) -> dict[str, Json]:
+def _scope(scope: Json) -> dict[str, Json]:
+    """As `_resource`, of the instrumentation scope."""
+    if not isinstance(scope, dict):
+        return {} if scope is None else {"otel.scope": kept(scope)}
+    held = _attributes(_get(scope, "attributes"))
     fields: dict[str, Json] = {key: item for key, item in scope.items() if key != "attributes" and item not in _NOT_SET}
-    attributes = _attributes(_get(scope, "attributes"))
-    return {**fields, "attributes": cast("Json", attributes)} if attributes else fields
+    own: Json = {**fields, "attributes": held} if held else fields
+    return {"otel.scope": own} if own else {}
 
 
 def _take_span(value: dict[str, Json], shared: dict[str, Json], intake: Intake) -> None:

@@ -205,8 +205,7 @@ def _draft(
         for key in value.keys() - _SPAN_KEYS:
             draft.attributes.setdefault(key if key not in draft.attributes else f"span.{key}", kept(value[key]))
             note_spans(value[key], _SPAN_MARKS, key, draft.warnings)
-    trace_id = value.get("trace_id")
-    return draft, trace_id if isinstance(trace_id, str) and trace_id else None
+    return draft, _text(draft, value, "trace_id") or None
 
 
 def _retyped(draft: SpanDraft, key: str, value: Json) -> None:

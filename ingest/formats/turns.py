@@ -61,7 +61,8 @@ def read_record(record: Record, path: str = "") -> Turn | None:
     if messages is None:
         return None
     fields, inner = Fields(dict(record), path), record.get("message", record.get("info", record.get("data")))
-    _name_wrong_types(fields)
+    if path:
+        _name_wrong_types(fields)
     held = Fields(inner if isinstance(inner, dict) else {}, path, fields.warnings)
     steps = Fields({**fields.nested("timing"), **(meta if isinstance(meta := record.get("metadata"), dict) else {})})
     times = (_moment(fields), _moment(held), steps.time("endtime", "stependtime"))

@@ -14,6 +14,7 @@ from tests.ingest import envelope_files as envelopes
 from tests.ingest import export_files as made
 from tests.ingest.losses import texts
 from tests.ingest.mutants import SAMPLES
+from tests.ingest.test_bad_input import otlp_request, trail_document
 
 from tracejury.ingest.readers import read_bytes
 from tracejury.ingest.trace import Rejected
@@ -50,10 +51,12 @@ FILES: dict[str, Callable[[], Any]] = {
     "opik": _shipped("opik/tide.json"),
     "otel_js": envelopes.js_printed,
     "otel_sdk": _shipped("otel_sdk/ferry.spans.jsonl"),
+    "otlp": otlp_request,
     "phoenix": made.phoenix_rows,
     "span_table": _shipped("span_table/tide.jsonl"),
     "swe_agent": envelopes.swe_agent,
     "swe_agent, mini": envelopes.mini_swe_agent,
+    "trail": trail_document,
     "trulens": made.trulens_rows,
     "weave": _shipped("weave/tide.jsonl"),
     "zipkin": _shipped("zipkin/tide.json"),
