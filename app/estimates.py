@@ -356,7 +356,7 @@ def revisions(filters: Filters) -> Revisions:
     older = files.newest(filters, but=now)
     if older is None:
         return Revisions(shown=now)
-    newer = Renewal(filters=filters.unpinned(), names=files.made(filters, older), revision=now)
+    newer = Renewal(filters=filters.unpinned(), names=files.names(filters, older), revision=now)
     if all(files.has(EstimateKey(name=name, filters=filters, revision=now)) for name in newer.names):
         return Revisions(shown=now)
     if queue().is_pending(newer):

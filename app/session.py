@@ -179,7 +179,7 @@ def say(text: str) -> None:
     st.rerun()
 
 
-def said() -> str | None:
+def shown_message() -> str | None:
     """The word on what was done, once."""
     text = st.session_state.pop(_SAID, None)
     return None if text is None else str(text)

@@ -195,7 +195,7 @@ def _commit_together(
         report.replaced += [outcome.trace_id] if outcome.state == "replaced" else []
         if outcome.state == "new":
             stored.update(key for texts in ready.packed.texts for key, _, _ in texts.texts)
-    report.completed += [one.told() for one in from_inbox if isinstance(one, Completion) and one.changed]
+    report.completed += [one.summary() for one in from_inbox if isinstance(one, Completion) and one.changed]
 
 
 OTHER_CONTENT = (
@@ -233,7 +233,7 @@ def _count_late(engine: Engine, report: Report, ready: Ready, outcome: Completio
     report.trace_ids.append(ready.packed.trace_id)
     report.bytes += ready.packed.source["size"]
     if outcome.changed:
-        report.completed.append(outcome.told())
+        report.completed.append(outcome.summary())
         report.spans += outcome.spans
     else:
         report.duplicates += 1
@@ -251,7 +251,7 @@ def _take_logs(engine: Engine, logs: LooseLogs, report: Report) -> None:
                 rejection = Rejected(file=logs.file, place=logs.place, reason=str(outcome), remedy=logs.remedy)
                 report.rejected.append(rejection)
             elif outcome.changed:
-                report.completed.append(outcome.told())
+                report.completed.append(outcome.summary())
                 report.trace_ids.append(trace_id)
             else:
                 report.duplicates += 1

@@ -125,7 +125,7 @@ class Allowance:
     sizes: dict[object, int] = field(default_factory=dict)
     total: int = 0
 
-    def taken(self, place: object, data: bytes) -> bytes:
+    def counted(self, place: object, data: bytes) -> bytes:
         """The bytes of the member at `place`, counted once. Raises `IngestError` beyond what is allowed."""
         self.total += len(data) - self.sizes.get(place, 0)
         self.sizes[place] = len(data)

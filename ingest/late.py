@@ -41,7 +41,7 @@ class Completion:
     messages: int = 0
     changed: bool = False
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """One line for the report."""
         parts = [counted(self.spans, "span")] if self.spans else []
         parts += [counted(self.messages, "message")] if self.messages else []
@@ -159,6 +159,6 @@ def _replaced(connection: Connection, trace_id: str, whole: Trace | None, file: 
         trace_id=trace_id, file=file, spans=len(after - before), changed=True,
         messages=max(0, len(whole.messages) - len(old.messages)),
     )  # fmt: skip
-    whole = replace(whole, warnings=(*whole.warnings, f"completed_later: {added.told()}"))
+    whole = replace(whole, warnings=(*whole.warnings, f"completed_later: {added.summary()}"))
     write(connection, pack(whole), replaces=pack(old))
     return added

@@ -571,7 +571,7 @@ def _member(entry: Entry, name: str, load: Callable[[], bytes]) -> Iterator[Entr
 def _inner(entry: Entry, name: str, load: Callable[[], bytes]) -> Entry:
     """What stands in an archive or compressed file, counted against what the outermost one may unpack to."""
     place, allowance = object(), entry.allowance
-    counted = load if allowance is None else lambda: allowance.taken(place, load())
+    counted = load if allowance is None else lambda: allowance.counted(place, load())
     return Entry(name, _guarded_load(counted), entry.depth + 1, allowance=allowance)
 
 

@@ -21,7 +21,7 @@ import click
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tracejury.app.commands.faults import told
+from tracejury.app.commands.faults import error_words
 from tracejury.app.commands.output import print_json
 from tracejury.app.config import SETTINGS, config, unknown_settings
 from tracejury.ingest.store import open_engine, read_transaction, schema
@@ -94,7 +94,7 @@ def _tried(subject: str, look: Callable[[], Check]) -> Check:
         remedy = f"pip install {error.name}, or 'tracejury[postgres]' for PostgreSQL"
         return Check(subject=subject, state="stops", message=f"needs the package {error.name}", remedy=remedy)
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        message, _, remedy = told(error).partition(". Try: ")
+        message, _, remedy = error_words(error).partition(". Try: ")
         return Check(subject=subject, state="stops", message=message, remedy=remedy)
 
 

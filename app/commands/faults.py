@@ -69,7 +69,7 @@ class Commands(click.Group):
             raise
         except Exception as error:
             _log.debug("the command failed", exc_info=True)
-            raise click.ClickException(told(error)) from None
+            raise click.ClickException(error_words(error)) from None
 
 
 @contextmanager
@@ -99,7 +99,7 @@ class _Terminal:
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|(?<!\A)\r(?!\n|\Z)")
 
 
-def told(error: BaseException) -> str:
+def error_words(error: BaseException) -> str:
     """What happened and what to do, in one line."""
     from tracejury.app.config import SettingError  # late: it imports the server
 

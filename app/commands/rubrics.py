@@ -29,7 +29,7 @@ def check(file: Path, *, as_json: bool) -> int:
     """Exit code 0, or 1 where the file has a fault; every one is named."""
     try:
         rubric = parse_rubric(file.read_bytes(), str(file))
-        faults = taken(rubric, file)
+        faults = key_faults(rubric, file)
     except RubricError as error:
         rubric, faults = None, [*error.faults]
     prompt = None if rubric is None else build_prompt(TRACE, rubric)
@@ -57,7 +57,7 @@ def show(file: Path, faults: list[str], prompt: Prompt | None) -> None:
     say(f"{file}: {counted(len(faults), 'fault')}" if faults else f"{file}: no fault; above is what a judge is sent")
 
 
-def taken(rubric: Rubric, file: Path) -> list[str]:
+def key_faults(rubric: Rubric, file: Path) -> list[str]:
     """A fault where another rubric, shipped or beside the file, has the same key."""
     beside = [path for path in sorted(file.parent.glob("*.toml")) if not path.samefile(file)]
     keys = {} if is_shipped(file) else dict.fromkeys(rubrics(), "a shipped rubric")

@@ -23,7 +23,7 @@ from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.components.glossary import meaning, meanings
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
-from tracejury.app.session import drawn, link_params, must, said, say, user, workspace
+from tracejury.app.session import drawn, link_params, must, say, shown_message, user, workspace
 from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.adjudication import adjudication_items
 from tracejury.judging.adjudication import decisions as adjudication
@@ -102,7 +102,7 @@ def page() -> None:
     items = open_to_me
     if own:
         st.info(f"{counted(own, 'trace')} left out because you are labelling them blind. Submit them first.")
-    layout.done(said())
+    layout.done(shown_message())
     judge_choice(judge)
     undisputed_line(alike)
     if not items and view == "Undisputed":

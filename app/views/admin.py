@@ -20,7 +20,7 @@ from tracejury.app.components.drilldown import open_in_compare, open_in_explore
 from tracejury.app.components.estimate_text import plain
 from tracejury.app.config import config
 from tracejury.app.listings import blind_to_me
-from tracejury.app.session import deferred, link_params, must, said, say, user, workspace
+from tracejury.app.session import deferred, link_params, must, say, shown_message, user, workspace
 from tracejury.app.views.admin_forms import assignments, queues
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import read_transaction, write_transaction
@@ -42,7 +42,7 @@ def page() -> None:
     view = st.segmented_control(
         "View", list(VIEWS), default="People", required=True, key="admin_view", label_visibility="collapsed"
     )
-    layout.done(said())
+    layout.done(shown_message())
     VIEWS[str(view)]()
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from tracejury.app.components import layout
 from tracejury.app.components.estimate_text import counted
 from tracejury.app.estimates import estimate
-from tracejury.app.session import said, say, workspace
+from tracejury.app.session import say, shown_message, workspace
 from tracejury.judging.agreement.prevalence import sampling_note
 from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.reports.filters import Filters
@@ -15,7 +15,7 @@ from tracejury.judging.reports.filters import Filters
 
 def offer_matching(filters: Filters) -> None:
     """Say how many error pairs no matching has compared, with the button that does, and what the drawing forbids."""
-    layout.done(said())
+    layout.done(shown_message())
     note = sampling_note(estimate(filters, "unit_labels"))
     if note is not None:
         st.caption(f"Note: {note}.")

@@ -17,7 +17,7 @@ from tracejury.app.components.drilldown import open_in_work
 from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.config import config
 from tracejury.app.grants import Grant
-from tracejury.app.session import link_params, said, say, user, workspace
+from tracejury.app.session import link_params, say, shown_message, user, workspace
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.ingest.store.search import Hit, search
 from tracejury.judging.labels.comments import (
@@ -45,7 +45,7 @@ MOST_MESSAGES = 30  # read ones
 
 def page() -> None:
     layout.heading("My work")
-    layout.done(said())
+    layout.done(shown_message())
     with read_transaction(workspace().engine) as connection:
         places = {one.trace_id: one for one in my_traces(connection, user().name)}
         back = returned(connection, reader=user().name, role=user().role)

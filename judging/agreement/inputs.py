@@ -124,17 +124,17 @@ class Inputs:
 
     def frame(self, name: InputName) -> pd.DataFrame:
         """The input of that name, or an empty frame of its columns."""
-        frame = self.given(name)
+        frame = self.frame_or_none(name)
         return frames.empty(dict.fromkeys(COLUMNS[name], "object")) if frame is None else frame
 
-    def given(self, name: InputName) -> pd.DataFrame | None:
+    def frame_or_none(self, name: InputName) -> pd.DataFrame | None:
         """The input of that name, None where there is none."""
         frame = getattr(self, name)
         return frame if isinstance(frame, pd.DataFrame) else None
 
     def has(self, name: InputName) -> bool:
         """Whether it is given; asking for it may take longer."""
-        return self.given(name) is not None
+        return self.frame_or_none(name) is not None
 
     def rated_by(self, kind: Literal["judge", "annotator"]) -> pd.DataFrame:
         """The ratings by runs of judges, or by people. Raises ValueError for another kind of rater."""

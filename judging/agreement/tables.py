@@ -39,7 +39,7 @@ from tracejury.judging.agreement.rounding import half_up, percent
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A report table: `name` is its file name, `made` makes it, `digits` and `percents` print it."""
+    """A report table: `name` is its file name, `frame` makes it, `digits` and `percents` print it."""
 
     name: str
     title: str
@@ -57,7 +57,7 @@ class Table:
     interval: str = ""
     """How its bounds are made, in the words of a note below it; empty where it has none."""
 
-    def made(self, inputs: Inputs) -> pd.DataFrame:
+    def frame(self, inputs: Inputs) -> pd.DataFrame:
         """The table, with the reason of each empty estimate beside it."""
         table = self.build(inputs)
         if self.why is None:
@@ -72,12 +72,12 @@ def tables_from_frames(inputs: Inputs, names: Iterable[str] | None = None) -> di
     ValueError for a name that is no table.
     """
     if names is None:
-        return {table.name: table.made(inputs) for table in TABLES if can_build(table, inputs)}
+        return {table.name: table.frame(inputs) for table in TABLES if can_build(table, inputs)}
     chosen_names = list(names)
     unknown = sorted(set(chosen_names) - {table.name for table in TABLES})
     if unknown:
         raise ValueError(f"no table is called {unknown[0]!r}. Try: {', '.join(table.name for table in TABLES)}")
-    return {table.name: table.made(inputs) for table in TABLES if table.name in chosen_names}
+    return {table.name: table.frame(inputs) for table in TABLES if table.name in chosen_names}
 
 
 def can_build(table: Table, inputs: Inputs) -> bool:
@@ -222,8 +222,8 @@ def _compared_slices(inputs: Inputs) -> pd.DataFrame:
 
 def _slice_tests(inputs: Inputs) -> pd.DataFrame:
     return slice_tests.slice_tests(
-        inputs.frame("error_pairs"), inputs.frame("score_pairs"), inputs.frame("slices"), inputs.given("ratings"),
-        missing=inputs.missing, draws=inputs.draws, seed=inputs.seed,
+        inputs.frame("error_pairs"), inputs.frame("score_pairs"), inputs.frame("slices"),
+        inputs.frame_or_none("ratings"), missing=inputs.missing, draws=inputs.draws, seed=inputs.seed,
     )  # fmt: skip
 
 
@@ -376,7 +376,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Judge models ranked by the errors that they caught, beside the share of their findings that match",
         needs=_ERRORS,
         build=lambda inputs: ranking.rank_table(
-            inputs.frame("error_pairs"), inputs.given("findings"), draws=inputs.draws, seed=inputs.seed
+            inputs.frame("error_pairs"), inputs.frame_or_none("findings"), draws=inputs.draws, seed=inputs.seed
         ),
         interval="at once for all ranks (Mogstad and others 2024); Wilson's by trace (matched_share)",
     ),
@@ -401,7 +401,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Unmatched findings, finding precision, invalid citations",
         needs=("findings",),
         build=lambda inputs: findings.finding_table(
-            inputs.frame("findings"), inputs.given("judged"), draws=inputs.draws
+            inputs.frame("findings"), inputs.frame_or_none("judged"), draws=inputs.draws
         ),
         why=reasons.of_finding,
         interval=_BY_TRACE,

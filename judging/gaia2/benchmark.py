@@ -23,7 +23,7 @@ from tracejury.judging.gaia2.folders import (
     OUTPUT,
     STOP,
     TRACE,
-    held,
+    hold_folder,
     is_done,
     read_state,
     run_folder,
@@ -137,7 +137,7 @@ class Benchmark:
         if self._stopping.is_set():
             return None
         folder = cell.folder(self.home)
-        with held(folder) as is_mine:
+        with hold_folder(folder) as is_mine:
             if not is_mine or is_done(folder):
                 return None
             leftover = _leftover(folder)

@@ -115,7 +115,7 @@ def is_done(folder: Path) -> bool:
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[bool]:
+def hold_folder(folder: Path) -> Iterator[bool]:
     """Hold the folder as the one process that works on its execution; False where another does."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w", encoding="utf-8") as file:
@@ -129,7 +129,7 @@ def held(folder: Path) -> Iterator[bool]:
 
 def is_held(folder: Path) -> bool:
     """Whether a process works on the execution now."""
-    with held(folder) as free:
+    with hold_folder(folder) as free:
         return not free
 
 

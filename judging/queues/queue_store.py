@@ -192,7 +192,7 @@ def make_queue(
     must_be_published(connection, spec.guideline_version)
     key = connection.execute(insert(_queue).values(_queue_row(spec, now))).inserted_primary_key
     assert key is not None
-    wants = queueing.wanted(trace_ids, k=spec.k, share=spec.overlap_share, seed=spec.seed)
+    wants = queueing.people_by_trace(trace_ids, k=spec.k, share=spec.overlap_share, seed=spec.seed)
     rows = [
         {
             "queue_key": key[0],

@@ -27,7 +27,7 @@ def order(traces: Iterable[str], *, seed: int, person: str) -> list[str]:
     return sorted(traces, key=lambda trace_id: (draw(seed, "order", person, trace_id), trace_id))
 
 
-def wanted(traces: Sequence[str], *, k: int, share: float, seed: int) -> dict[str, int]:
+def people_by_trace(traces: Sequence[str], *, k: int, share: float, seed: int) -> dict[str, int]:
     """How many people each trace wants: `share` of them (rounded, half up) want `k`, the others one.
 
     Raises `ValueError` for a `k` below 1 or a share outside 0..1.

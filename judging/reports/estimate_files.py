@@ -119,7 +119,7 @@ class EstimateFiles:
                 return read_frame(mark)[1]
         return None
 
-    def made(self, filters: Filters, revision: Revision) -> tuple[str, ...]:
+    def names(self, filters: Filters, revision: Revision) -> tuple[str, ...]:
         """The estimates without arguments that were made of a revision, but the slow ones; the mark last."""
         keys = [EstimateKey(name=name, filters=filters, revision=revision) for name in ESTIMATES if name != MARK]
         return (*(key.name for key in keys if not key.is_slow() and self.has(key)), MARK)

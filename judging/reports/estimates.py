@@ -54,7 +54,7 @@ class LazyInputs(Inputs):
     find: Callable[[str], pd.DataFrame]
     """An estimate by its name."""
 
-    def given(self, name: InputName) -> pd.DataFrame | None:
+    def frame_or_none(self, name: InputName) -> pd.DataFrame | None:
         return self.find(name) if self.has(name) else None
 
     def has(self, name: InputName) -> bool:
@@ -481,7 +481,7 @@ def _derived(name: str) -> Build:
 
 def _table(name: str) -> Build:
     known = {table.name: table for table in TABLES}
-    return lambda sources: known[name].made(sources.inputs)
+    return lambda sources: known[name].frame(sources.inputs)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,7 +135,7 @@ def write_inputs(out: Path, inputs: Inputs) -> list[Written]:
     Numbers are not rounded; text that a spreadsheet would run as a formula is quoted, and unquoted by the reader.
     """
     out.mkdir(parents=True, exist_ok=True)
-    inputs_by_name = {name: inputs.given(name) for name in COLUMNS}
+    inputs_by_name = {name: inputs.frame_or_none(name) for name in COLUMNS}
     return [
         _write(out.parent, f"{out.name}/{name}.csv", input_csv(frame), table=name, rows=len(frame))
         for name, frame in inputs_by_name.items()

@@ -15,7 +15,7 @@ from tracejury.ingest.batch import ingest
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Trace
-from tracejury.judging.gaia2.folders import held, is_done, run_folder, run_states, write_state
+from tracejury.judging.gaia2.folders import hold_folder, is_done, run_folder, run_states, write_state
 from tracejury.judging.gaia2.live import last_words, live_trace
 from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.reports.benchmark_outcomes import runs_of
@@ -75,7 +75,7 @@ def test_a_run_whose_process_is_gone_is_shown_so_with_its_last_words(tmp_path: P
     folder = started(home)
     assert [one.status for one in run_states(home.home)] == ["gone"]
     assert last_words(folder).endswith("MemoryError")
-    with held(folder) as is_mine:
+    with hold_folder(folder) as is_mine:
         assert is_mine
         assert [one.status for one in run_states(home.home)] == ["running"]
     assert not is_done(folder)
@@ -83,7 +83,7 @@ def test_a_run_whose_process_is_gone_is_shown_so_with_its_last_words(tmp_path: P
 
 def test_the_runs_page_shows_each_run_with_its_step_and_clock(empty: Workspace, open_page: OpenPage) -> None:
     folder = started(empty)
-    with held(folder):
+    with hold_folder(folder):
         at = open_page("runs")
         table = at.dataframe[0].value
         assert table[["scenario", "status", "step"]].values.tolist() == [["plant", "running", 2]]
@@ -94,7 +94,7 @@ def test_the_runs_page_shows_each_run_with_its_step_and_clock(empty: Workspace, 
 
 def test_stop_ends_the_run_that_was_chosen_whichever_wrote_last(empty: Workspace, open_page: OpenPage) -> None:
     first, second = started(empty, "first"), started(empty, "second")
-    with held(first), held(second):
+    with hold_folder(first), hold_folder(second):
         at = open_page("runs")
         at.selectbox(key="benchmark-execution").select("first_run_1_0a1b2c3d").run()
         (first / "state.json").touch()

@@ -20,7 +20,7 @@ from tests.app.workspaces import DATA
 
 from tracejury.app.cli import main
 from tracejury.app.commands import serving
-from tracejury.app.commands.faults import text_on_terminals, told
+from tracejury.app.commands.faults import error_words, text_on_terminals
 from tracejury.app.config import config
 from tracejury.judging.store import open_workspace
 
@@ -253,8 +253,8 @@ def test_a_workspace_lands_where_its_path_says_whatever_the_path(name: str, tmp_
     ],
 )  # fmt: skip
 def test_every_fault_has_a_remedy(error: Exception, words: str) -> None:
-    assert words in told(error)
-    assert "Try:" in told(error)
+    assert words in error_words(error)
+    assert "Try:" in error_words(error)
 
 
 class Terminal(io.StringIO):

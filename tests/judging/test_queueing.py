@@ -9,11 +9,11 @@ from tracejury.judging.queues.queueing import (
     chances,
     next_repeat,
     order,
+    people_by_trace,
     random_sample,
     spread,
     stratified_sample,
     systematic_sample,
-    wanted,
 )
 
 TRACES = [f"t{number:02d}" for number in range(40)]
@@ -43,20 +43,20 @@ def test_order_is_spread_evenly_over_people() -> None:
     [(0.0, 0), (0.2, 8), (0.5, 20), (1.0, 40), (0.0125, 1), (0.0124, 0)],  # 0.5 of a trace is rounded up
 )
 def test_the_share_of_overlap_is_exact(share: float, expected: int) -> None:
-    counts = wanted(TRACES, k=3, share=share, seed=1)
+    counts = people_by_trace(TRACES, k=3, share=share, seed=1)
     assert list(counts) == TRACES
     assert sorted(counts.values()) == [1] * (40 - expected) + [3] * expected
 
 
 def test_a_share_that_is_a_float_is_not_cut_short() -> None:
     """0.29 * 100 is 28.999999999999996."""
-    assert sum(n == 2 for n in wanted([str(n) for n in range(100)], k=2, share=0.29, seed=1).values()) == 29
+    assert sum(n == 2 for n in people_by_trace([str(n) for n in range(100)], k=2, share=0.29, seed=1).values()) == 29
 
 
 @pytest.mark.parametrize(("k", "share"), [(0, 0.5), (2, 1.1), (2, -0.1)])
 def test_impossible_overlap_is_refused(k: int, share: float) -> None:
     with pytest.raises(ValueError, match=r"at least one|between 0 and 1"):
-        wanted(TRACES, k=k, share=share, seed=1)
+        people_by_trace(TRACES, k=k, share=share, seed=1)
 
 
 class TestRepeats:

@@ -101,9 +101,9 @@ def item_people(key: int, names: list[str]) -> None:
     give_back(traces, chosen)
     with st.container(horizontal=True):
         if st.button("Assign", key="assign", type="primary", disabled=not (traces and chosen)):
-            told(queue_changes.assign_items, key, traces, chosen, "kept")
+            report_change(queue_changes.assign_items, key, traces, chosen, "kept")
         if st.button("Unassign", key="unassign", disabled=not (traces and chosen)):
-            told(queue_changes.unassign_items, key, traces, chosen, "released")
+            report_change(queue_changes.unassign_items, key, traces, chosen, "released")
         if st.button(
             "Distribute unassigned items",
             key="share_out",
@@ -156,7 +156,7 @@ def give_back(chosen_traces: list[str], chosen: list[str]) -> None:
                 say(f"{counted(done.value, 'submitted trace')} returned.")
 
 
-def told(change: Callable[..., int], key: int, traces: list[str], chosen: list[str], word: str) -> None:
+def report_change(change: Callable[..., int], key: int, traces: list[str], chosen: list[str], word: str) -> None:
     def work(connection: Connection) -> int:
         return change(connection, key, traces, chosen, by=user().name, now=now())
 

@@ -180,7 +180,7 @@ def test_every_table_has_rows_and_prints(table: Table, full: dict[str, pd.DataFr
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda t: t.name)
 def test_a_table_without_its_input_is_empty_and_typed(table: Table, full: dict[str, pd.DataFrame]) -> None:
-    empty = table.made(Inputs())
+    empty = table.frame(Inputs())
     assert len(empty) == 0
     if table.name == "coverage_grid":  # its columns are the judges
         return
