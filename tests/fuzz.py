@@ -28,10 +28,10 @@ def readers() -> list[str]:
 
 
 def routes() -> list[str]:
-    """Name the targets that send requests."""
-    from tracejury.app.api import ROUTES
+    """Name the targets that send requests: each route, where nobody signs in and where people do."""
+    from tracejury.app.asgi import OURS
 
-    return [f"route:{number}" for number in range(len(ROUTES))]
+    return [f"route:{mode}:{number}" for mode in ("off", "password") for number in range(len(OURS))]
 
 
 def reading(name: str) -> Target:
@@ -46,22 +46,26 @@ def reading(name: str) -> Target:
     return target
 
 
-def requesting(number: int) -> Target:
-    """Send requests to a route of an app with a workspace; no answer is a fault of the server."""
+def requesting(mode: str, number: int) -> Target:
+    """Send requests to a route of an app with a workspace; no answer is a fault of the server.
+
+    `TOKEN` in a request is one that is good for the route and the trace `x`; where people sign in, an administrator
+    has done so.
+    """
+    os.environ["TRACEJURY_SIGN_IN"] = mode
     from starlette.applications import Starlette
-    from starlette.middleware import Middleware
     from starlette.testclient import TestClient
 
     from tests.app.test_fuzz_routes import filled
-    from tracejury.app.api import ROUTES
-    from tracejury.app.guard import Guard
+    from tracejury.app import asgi
 
-    route = ROUTES[number]
-    guard = Middleware(Guard, hosts=None, may_read_metrics=lambda *_: False)
-    client = TestClient(Starlette(routes=[*ROUTES], middleware=[guard]), raise_server_exceptions=False)
+    route, cookies, token = asgi.OURS[number], *_entered(asgi.OURS[number].path)
+    app = Starlette(routes=[*asgi.OURS], middleware=asgi.middleware()[1:])
+    client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False, cookies=cookies)
     methods = sorted(route.methods or {"GET"})
 
     def target(data: bytes) -> None:
+        data = data.replace(b"TOKEN", token)
         method, part, query, header, value, body = (*data.split(b"\n", PARTS - 1), *[b""] * PARTS)[:PARTS]
         path = filled(route.path, part.decode("latin-1"))
         name = "".join(chr(one) for one in header if chr(one).isalnum() or one == ord("-")) if header.isascii() else ""
@@ -76,6 +80,29 @@ def requesting(number: int) -> Target:
     return target
 
 
+def _entered(path: str) -> tuple[dict[str, str], bytes]:
+    """A workspace with a trace and an administrator; their session cookie, and their token for the route."""
+    from tests.app.desk_traces import desk_trace
+    from tracejury.app import signin
+    from tracejury.app.api import compare, exports, scripts
+    from tracejury.app.grants import TRACE, Grant, mint
+    from tracejury.app.session import workspace
+    from tracejury.ingest.store import pack, write, write_transaction
+    from tracejury.judging.store.people import add_person
+
+    space = workspace()
+    with write_transaction(space.engine) as connection:
+        write(connection, pack(desk_trace("x")))
+        add_person(connection, "root", role="admin", by="fuzz", password="a long enough secret")
+    secret = space.secret()
+    purposes = {"/api/compare": (compare.PURPOSE, "x"), "/api/export": (exports.PURPOSE, "labels")}
+    purpose, subject = next((of for start, of in purposes.items() if path.startswith(start)), (TRACE, "x"))
+    token = mint(secret, Grant("root", subject), purpose=purpose)
+    if path.startswith("/v1/"):
+        token = scripts.mint_script(space, "root", use="otlp", days=1, by="fuzz")
+    return {signin.COOKIE: signin.mint(secret, signin.Session("root", 0))}, token.encode()
+
+
 def seeds(name: str, folder: Path) -> None:
     """Write what fuzzing begins with: small samples of a format, or of all; a request of each kind."""
     kind, _, what = name.partition(":")
@@ -85,7 +112,13 @@ def seeds(name: str, folder: Path) -> None:
         if what in ("any", file.parent.name):
             (folder / f"{file.parent.name}-{file.name}").write_bytes(file.read_bytes())
     if kind == "route":
-        (folder / "json").write_bytes(b'\nx\nname=x\naccept\n*/*\n{"token": "x", "trace_id": "x", "ops": []}')
+        (folder / "json").write_bytes(
+            b'\nx\ntoken=TOKEN&trace_id=x&q=x\naccept\n*/*\n{"token": "TOKEN", "trace_id": "x", "base_revision": 0, '
+            b'"body": "x", "comment_id": "x", "keys": {}, "pretty": true, "ops": [{"op_id": "an-operation-1", '
+            b'"kind": "score.put", "payload": {"dimension": "LC", "value": 1}}], "resourceSpans": []}'
+        )
+        (folder / "export").write_bytes(b"\nlabels\ntoken=TOKEN&format=json\naccept\n*/*\n")
+        (folder / "script").write_bytes(b'\nx\n\nauthorization\nBearer TOKEN\n{"resourceSpans": []}')
         (folder / "form").write_bytes(
             b"\nx\nnext=/\ncontent-type\napplication/x-www-form-urlencoded\nname=a&password=b"
         )
@@ -96,12 +129,13 @@ def main(name: str, folder: Path, arguments: list[str]) -> None:
     import atheris
 
     kind, _, what = name.partition(":")
-    os.environ.setdefault("TRACEJURY_HOME", str(folder / "home"))
+    os.environ["TRACEJURY_HOME"] = str(folder / "home")
     inputs = folder / "inputs"
     inputs.mkdir(parents=True, exist_ok=True)
     seeds(name, inputs)
     with atheris.instrument_imports(include=["tracejury.ingest", "tracejury.app.api", "tracejury.app.guard"]):
-        target: Any = reading(what) if kind == "reader" else requesting(int(what))
+        mode, _, number = what.partition(":")
+        target: Any = reading(what) if kind == "reader" else requesting(mode, int(number))
     atheris.Setup([sys.argv[0], f"-artifact_prefix={folder}/", *arguments, str(inputs)], target)
     atheris.Fuzz()
 

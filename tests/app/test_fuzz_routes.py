@@ -69,4 +69,5 @@ def test_no_request_makes_a_route_fail(route: Route, rounds: int, client: TestCl
 def filled(path: str, part: str) -> str:
     """The path with something in the place of its parameters."""
     plain = "".join(character for character in part if character.isalnum()) or "x"
-    return "/".join(plain if one.startswith("{") else one for one in path.split("/"))
+    number = "".join(character for character in part if character in "0123456789") or "0"
+    return "/".join((number if ":int}" in one else plain) if one.startswith("{") else one for one in path.split("/"))
