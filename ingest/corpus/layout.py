@@ -143,7 +143,7 @@ class Corpus:
         document = _document(path, body)
         if document.get("name") != _NAME or document.get("version") != VERSION:
             reason = f"{self.url} holds a corpus of version {document.get('version')!r}; this program reads {VERSION}"
-            raise IngestError(reason, remedy="build it again at another address")
+            raise IngestError(reason, remedy="build it again: tracejury corpus build SOURCE --out ANOTHER_URL")
         settings = document.get("settings")
         if not isinstance(settings, dict):
             raise IngestError(f"{path} is damaged: it holds no settings", remedy=REBUILD)

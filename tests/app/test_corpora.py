@@ -90,3 +90,14 @@ def test_check_and_summary_name_what_they_count(tmp_path: Path) -> None:
     assert f"{checked['traces']:,} judged" in told
     assert "traces_with_findings" in told
     assert "there is no corpus at" in run("check", tmp_path, code=1).output
+
+
+def test_a_corpus_of_another_version_names_the_command_that_builds_it_again(tmp_path: Path) -> None:
+    url = tmp_path / "corpus"
+    run("build", otlp_file(tmp_path / "a.jsonl", 1, 2), "--out", url, "--workers", 1)
+    about = json.loads((url / "corpus.json").read_text(encoding="utf-8"))
+    (url / "corpus.json").write_text(json.dumps({**about, "version": about["version"] - 1}), encoding="utf-8")
+    for words in (("summary", url), ("check", url), ("build", tmp_path / "a.jsonl", "--out", url)):
+        told = run(*words, code=1).output
+        assert f"holds a corpus of version {about['version'] - 1}; this program reads {about['version']}" in told
+        assert "build it again: tracejury corpus build SOURCE --out ANOTHER_URL" in told
