@@ -245,8 +245,10 @@ def _one_text(value: dict[str, Json]) -> list[ParsedMessage] | None:
 
 
 def _thought_beside(value: dict[str, Json], known: set[str]) -> str | None:
-    """`reasoning_content` (DeepSeek, litellm), `reasoning` (vLLM) or `reasoning_details` (OpenRouter)"""
-    for key in ("reasoning_content", "reasoning"):
+    """What the model thought: `reasoning_content` (DeepSeek, litellm), `reasoning` (vLLM), `reasoning_details`
+    (OpenRouter), `tool_plan` (Cohere).
+    """
+    for key in ("reasoning_content", "reasoning", "tool_plan"):
         item = value.get(key)
         if isinstance(item, str) and item:
             known.add(key)

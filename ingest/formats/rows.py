@@ -83,9 +83,9 @@ def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",), rows_of: RowsO
 
 
 def _delimiter(text: bytes) -> str:
-    """A tab where the first line has more of them than commas."""
+    """A tab or a semicolon where the first line has more of them than commas."""
     line = text.split(b"\n", 1)[0]
-    return "\t" if line.count(b"\t") > line.count(b",") else ","
+    return max((",", "\t", ";"), key=lambda sign: line.count(sign.encode()))
 
 
 def take_rows(

@@ -58,9 +58,15 @@ def test_a_snapshot_of_messages_takes_the_place_of_the_events_that_told_them() -
     assert trace.final_answer == "Good sailing."
 
 
-def test_what_a_model_thought_stands_at_its_answer_in_the_form_of_a_gateway_too() -> None:
-    answer = {"role": "assistant", "content": ANSWER, "reasoning_details": [
-        {"type": "reasoning.text", "text": made.THOUGHT}, {"type": "reasoning.encrypted", "data": "x"}]}  # fmt: skip
+@pytest.mark.parametrize(
+    "thought",
+    [
+        {"reasoning_details": [{"type": "reasoning.text", "text": made.THOUGHT}, {"type": "x", "data": "y"}]},
+        {"tool_plan": made.THOUGHT},
+    ],
+)
+def test_what_a_model_thought_stands_at_its_answer_in_every_form(thought: dict[str, object]) -> None:
+    answer = {"role": "assistant", "content": ANSWER, **thought}
     (trace,) = read_all(made.dumped([{"role": "user", "content": GOAL}, answer]), "chat.json")
     assert isinstance(trace, Trace)
     assert made.THOUGHT in [message.reasoning for message in trace.messages]

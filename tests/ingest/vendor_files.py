@@ -482,6 +482,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "honeycomb rows": lambda: dumped(rows(honeycomb)),
     "honeycomb events": lambda: dumped(rows(honeycomb_event)),
     "honeycomb csv": lambda: csv_of(honeycomb),
+    "honeycomb csv with semicolons": lambda: csv_of(honeycomb, ";"),
     "grafana frame": lambda: dumped(grafana_frame()),
     "sentry": lambda: dumped(sentry()),
     "sentry v2": lambda: dumped({"data": rows(sentry_v2)}),
