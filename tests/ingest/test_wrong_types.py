@@ -15,6 +15,7 @@ from tests.ingest import export_files as made
 from tests.ingest.losses import texts
 from tests.ingest.mutants import SAMPLES
 from tests.ingest.test_bad_input import otlp_request, trail_document
+from tests.ingest.test_gaia2_files import content
 
 from tracejury.ingest.readers import read_bytes
 from tracejury.ingest.trace import Rejected
@@ -39,6 +40,7 @@ FILES: dict[str, Callable[[], Any]] = {
     "conversation": conversations.openai,
     "conversation of Gemini CLI": conversations.gemini_cli,
     "conversation of OpenCode": conversations.opencode,
+    "gaia2": lambda: content("hf"),
     "inspect": made.inspect_log,
     "jaeger": _shipped("jaeger/tide.json"),
     "langfuse": made.langfuse_trace,
@@ -72,6 +74,7 @@ NOT_READ = {
         "messages.*.toolCalls.*.result.*.functionResponse.id", "messages.*.toolCalls.*.result.*.functionResponse.name",
     },
     "conversation of OpenCode": {"info", "info.title", "messages.*.parts.*.type", "messages.*.parts.*.state.status"},
+    "gaia2": {"events.*.event_time_comparator", "events.*.dependencies.*", "completed_events.*.event_relative_time"},
     "inspect": {
         "samples.*.messages.*.id", "samples.*.messages.*.source", "samples.*.messages.*.function",
         "samples.*.messages.*.tool_calls.*.type",

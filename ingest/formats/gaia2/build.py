@@ -67,7 +67,7 @@ def run_trace(run: Run, source: Source) -> Trace:
         attributes={SETTING: setting.to_json(), **_attributes(run, export, rows, setting.capability)},
         expected_events=expected_events(export),
         outcome=result,
-        warnings=[*outcome_warnings(result), *_no_trace(run, export)],
+        warnings=[*outcome_warnings(result), *_no_trace(run, export), *_wrong_types(export)],
     )
     # Not left to `assemble`, which looks for an answer elsewhere: an execution that never wrote to its user has none.
     return replace(trace, goal=rows.goal, final_answer=rows.final_answer)
@@ -84,6 +84,11 @@ def _export(run: Run) -> Export:
     if not run.evidence:
         raise ValueError("an execution needs a file")
     return empty_export(word(mapping(run.attributes.get("row")).get("scenario_id")))
+
+
+def _wrong_types(export: Export) -> list[str]:
+    """The warnings of what happened; those of the plan might quote what the oracle expected."""
+    return [warning for event in export.completed for warning in event.warnings]
 
 
 def _no_trace(run: Run, export: Export) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tracejury.ingest.formats.fields import Fields
 from tracejury.ingest.formats.gaia2.values import argument, mapping, number, sequence, text, word
 from tracejury.ingest.trace import IngestError, Json
 
@@ -49,6 +50,8 @@ class Event:
     exception: str | None
     stack_trace: str | None
     raw: Mapping[str, Json]
+    warnings: tuple[str, ...] = ()
+    """The fields of another type than an event has there."""
 
     @property
     def rest(self) -> dict[str, Json]:
@@ -229,34 +232,30 @@ def _list(top: Mapping[str, Json], key: str) -> list[Json]:
     return value
 
 
-def _events(top: Mapping[str, Json], key: str) -> tuple[Event, ...]:
-    return tuple(_event(item, f"{key}[{number}]") for number, item in enumerate(_list(top, key)))
-
-
 def _event(value: Json, place: str) -> Event:
-    raw = _object(value, place)
-    action = mapping(raw.get("action"))
-    metadata = mapping(raw.get("metadata"))
-    args = [mapping(item) for item in sequence(action.get("args"))]
+    fields = Fields(_object(value, place), place)
+    action, metadata = fields.inner("action"), fields.inner("metadata")
+    args = [mapping(item) for item in sequence(action.peek("args"))]
     return Event(
-        event_id=word(raw.get("event_id")),
-        event_type=word(raw.get("event_type")),
-        class_name=word(raw.get("class_name")),
-        event_time=number(raw.get("event_time")),
-        relative_time=number(raw.get("event_relative_time")),
-        comparator=word(raw.get("event_time_comparator")),
-        depends_on=tuple(_ids(raw.get("dependencies"))),
-        app=word(action.get("app")),
-        function=word(action.get("function")),
-        operation_type=word(action.get("operation_type")),
-        action_id=word(action.get("action_id")),
+        event_id=fields.word("eventid") or None,
+        event_type=fields.word("eventtype") or None,
+        class_name=fields.word("classname") or None,
+        event_time=fields.number("eventtime"),
+        relative_time=fields.number("eventrelativetime"),
+        comparator=fields.word("eventtimecomparator") or None,
+        depends_on=tuple(_ids(fields.listed("dependencies"))),
+        app=action.word("app") or None,
+        function=action.word("function") or None,
+        operation_type=action.word("operationtype") or None,
+        action_id=action.word("actionid") or None,
         args={text(item.get("name")) or "": argument(item.get("value"), item.get("value_type")) for item in args},
         arg_types={text(item.get("name")) or "": item.get("value_type") for item in args},
-        return_value=text(metadata.get("return_value")),
-        return_value_type=word(metadata.get("return_value_type")),
-        exception=text(metadata.get("exception")),
-        stack_trace=text(metadata.get("exception_stack_trace")),
-        raw=raw,
+        return_value=text(metadata.peek("returnvalue")),
+        return_value_type=metadata.word("returnvaluetype") or None,
+        exception=text(metadata.peek("exception")),
+        stack_trace=text(metadata.peek("exceptionstacktrace")),
+        raw=fields.raw,
+        warnings=tuple(fields.warnings),
     )
 
 
@@ -270,8 +269,8 @@ def _is_plain(args: Json) -> bool:
     return len(names) == len(args) and all(isinstance(n, str) for n in names) and len(set(map(str, names))) == len(args)
 
 
-def _ids(value: Json) -> Iterable[str]:
-    return (item for item in sequence(value) if isinstance(item, str))
+def _ids(values: Iterable[Json]) -> Iterable[str]:
+    return (item for item in values if isinstance(item, str))
 
 
 def _kind(value: Json) -> str:
