@@ -164,6 +164,19 @@ def test_each_route_serves_whom_it_should_and_no_word_on_a_trace_to_who_labels_i
                 assert [mark for mark in MARKERS if mark in answer.text] == [], one
 
 
+def test_without_sign_in_who_labels_a_trace_blind_gets_no_word_on_it_and_no_token_opens_nothing(
+    space: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEJURY_SIGN_IN", "off")
+    config.cache_clear()
+    client = TestClient(Starlette(routes=list(asgi.OURS), middleware=asgi.middleware()[1:]), "http://localhost")
+    for asked in ASKED.values():
+        for one in asked:
+            answer = ask(space, client, one, "ann")
+            assert (answer.status_code, words_in(answer)) == (one.blind, []), (one, answer.text[:300])
+            assert ask(space, client, one, NOBODY).status_code == 401, one
+
+
 def test_what_is_looked_for_is_there_for_who_labels_nothing_blind(space: Workspace, client: TestClient) -> None:
     with write_transaction(space.engine) as connection:
         add_person(connection, "free", role="admin", by="test", password="a long enough secret")
