@@ -43,8 +43,8 @@ def by_slice(differences: pd.DataFrame) -> str:
     """
     if differences.empty:
         return (
-            f"By slice: nothing to compare, since no judge has errors of its dimension in two slices of {LEAST_TRACES} "
-            "traces or more."
+            "By slice: no test, since no judge is known to have caught some errors and missed others in two slices of "
+            f"{LEAST_TRACES} traces or more."
         )
     tests = counted(len(differences), "test")
     apart = differences[differences["p_holm"] < 0.05].sort_values("p", kind="stable")

@@ -1,4 +1,4 @@
-"""The Overview's first sentence is true in every state of the data."""
+"""The Overview's first sentences and counts are true in every state of the data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from tracejury.app.components.answer import NO_PEOPLE, answer, by_slice
+from tracejury.app.views.agreement.overview import compared_counts
 from tracejury.judging.agreement.slice_tests import recall_difference_columns
 
 NAN = float("nan")
@@ -84,7 +85,11 @@ APART = "catches 13 % in '60 spans or more' (8) and 88 % in '1 to 19 spans' (9),
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([], "nothing to compare, since no judge has errors of its dimension in two slices of 5 traces or more."),
+        (
+            [],
+            "no test, since no judge is known to have caught some errors and missed others in two slices of 5 traces "
+            "or more.",
+        ),
         ([{"p_holm": 0.06}], "no judge's recall differs between slices by more than chance (1 test, Holm)."),
         (
             [{"judge_model": "later", "p": 0.003}, {}, {"p_holm": 1.0}],
@@ -101,3 +106,12 @@ def test_the_greatest_difference_between_slices_is_named_or_that_there_is_none(
 ) -> None:
     columns = list(recall_difference_columns())
     assert by_slice(pd.DataFrame([DIFFERENCE | row for row in rows], columns=columns)) == f"By slice: {words}"
+
+
+def test_errors_that_no_match_is_proposed_for_are_not_counted_as_none() -> None:
+    judges = [("m", 0, 0, 9, 2), ("asked later", 0, 0, 0, 3), ("matched", 4, 6, 1, 0)]
+    columns = ["judge_model", "traces", "n", "not_matched", "failed"]
+    rates = pd.DataFrame(judges, columns=columns).assign(dimension="LC", split="all", impact="all")
+    counts = compared_counts(pd.concat([rates, rates.assign(impact="low")])).set_index("judge_model")
+    assert counts[["traces", "n"]].isna().all(axis=1).to_dict() == {"m": True, "asked later": False, "matched": False}
+    assert counts.loc["matched", ["traces", "n", "failed"]].tolist() == [4, 6, 0]

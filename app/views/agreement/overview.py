@@ -268,14 +268,12 @@ def table_card(filters: Filters) -> None:
     if long.empty:
         st.caption("These filters have no errors and no scores.")
         return
-    counts = inputs.error_rates[inputs.error_rates["impact"] == "all"].drop_duplicates(
-        ["judge_model", "dimension", "split"]
-    )
+    counts = compared_counts(inputs.error_rates)
     shown, few = wide_table(
         long, [m for m in TABLE_COLUMNS if m in set(long["metric"])], ["judge_model", "dimension", "split"]
     )
     left_out = shown[["judge_model", "dimension", "split"]].merge(
-        counts[["judge_model", "dimension", "split", "traces", "n", "failed"]],
+        counts,
         on=["judge_model", "dimension", "split"],
         how="left",
     )
@@ -302,6 +300,15 @@ def table_card(filters: Filters) -> None:
     with st.expander("Every estimate in long form, with its n and reason", on_change="rerun", key="long") as opened:
         if opened.open:
             data_table(long)
+
+
+def compared_counts(error_rates: pd.DataFrame) -> pd.DataFrame:
+    """The traces, errors and failed pairs of each judge; traces and errors missing where no match is proposed yet."""
+    keys = ["judge_model", "dimension", "split"]
+    counts = error_rates[error_rates["impact"] == "all"].drop_duplicates(keys)
+    is_known = (counts["n"] > 0) | (counts["not_matched"] == 0)
+    known = counts[["traces", "n"]].astype("Int64").where(is_known)
+    return counts[[*keys, "failed"]].join(known)
 
 
 def drill_into_cell(filters: Filters, cell: tuple[int, str] | None, whose: list[list[str]]) -> None:
