@@ -46,7 +46,7 @@ def interval_text(low: float | None, high: float | None, *, digits: int = 3) -> 
 
 
 def cell_text(row: Mapping[Any, Any], *, digits: int = 3, without: str = "") -> str:
-    """A estimate of a long table as one cell: value, interval, n; or `n/a: reason`."""
+    """An estimate of a long table as one cell: value, interval, n; or `n/a: reason`."""
     n = int(row["n"])
     if not _is_known(row["value"]):
         reason = row.get("reason")

@@ -281,9 +281,9 @@ METRICS: Final[tuple[Metric, ...]] = (
         best="zero",
         words=(
             "Share of traces of a corpus that have the error, from people's labels on some traces and the judge's on "
-            "all, weighted by the chance with which each was drawn to be labelled (Angelopoulos et al. 2023). Withheld "
-            f"below {prevalence.POWERED_LEAST} labelled traces, {prevalence.POWERED_OF_EACH} with the error and "
-            f"{prevalence.POWERED_OF_EACH} without it, and where the chances are unknown."
+            "all, weighted by the chance with which each was drawn to be labelled (Angelopoulos and others 2023). "
+            f"Withheld below {prevalence.POWERED_LEAST} labelled traces, {prevalence.POWERED_OF_EACH} with the error "
+            f"and {prevalence.POWERED_OF_EACH} without it, and where the chances are unknown."
         ),
     ),
     *(

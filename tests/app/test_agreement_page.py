@@ -82,7 +82,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
     assert listed[["trace_id", "error_id", "lacks"]].to_numpy().tolist() == [[vague.trace_id, vague.label_id, "span"]]
 
 
-def test_the_table_shows_n_and_says_why_a_estimate_is_undefined(shown: Workspace, open_page: OpenPage) -> None:
+def test_the_table_shows_n_and_says_why_an_estimate_is_undefined(shown: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement", same_traces="false").dataframe[1].value
     gf = table[(table["judge_model"] == "checks") & (table["dimension"] == "GF")].iloc[0]
     assert gf["caught.precision"] == "n/a: no positive predicted"

@@ -33,7 +33,7 @@ SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Predictions against labels. A estimate whose denominator is zero is None."""
+    """Predictions against labels. An estimate whose denominator is zero is None."""
 
     hits: int
     predicted: int

@@ -38,7 +38,7 @@ export class Comments {
 
   show() {
     const { desk } = this;
-    this.field = el("textarea", { class: "tj-field", dir: "auto", rows: 4, maxlength: TJ_COMMENT_LENGTH, "aria-label": "Comment", placeholder: "@name tells a person. Ctrl+Enter saves" });
+    this.field = el("textarea", { class: "tj-field", dir: "auto", rows: 4, maxlength: TJ_COMMENT_LENGTH, "aria-label": "Comment", placeholder: "@name notifies a person. Ctrl+Enter saves" });
     this.field.value = this.draft.body;
     this.field.oninput = () => this.keep({ ...this.draft, body: this.field.value });
     this.field.onkeydown = (event) => {

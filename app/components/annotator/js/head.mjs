@@ -50,7 +50,7 @@ export class Head {
 
   blindTitle() {
     const seen = this.desk.work.state.seen || [];
-    if (!seen.length) return "You have not seen what judges or others say of this trace";
+    if (!seen.length) return "You have not seen judges' findings or other people's labels of this trace";
     return `Your labels of this trace are stored as not blind. You saw: ${seen.map(({ what, at }) => `${what} (${new Date(at / 1000).toLocaleString()})`).join(", ")}`;
   }
 

@@ -255,7 +255,7 @@ export class Reader {
 
   /** Shows a picture, or a player of sound or film, from the trace's own bytes, when asked for. */
   mediaButton(key, digest, name) {
-    const button = el("button", { class: "tj-more", title: "From the trace's own bytes; nothing is fetched from elsewhere", text: "Show " + name });
+    const button = el("button", { class: "tj-more", title: "From the trace itself; nothing is loaded from other servers", text: "Show " + name });
     button.onclick = async () => {
       const blob = await this.desk.connection.fetchFrom(`media/${encodeURIComponent(this.desk.traceId)}/${digest}`, {}, (answer) => answer.blob());
       if (!blob) return;
