@@ -102,7 +102,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     lines = replace(source, data=as_lines(source.data))
     yield from take_documents((lines,), lambda value, place: places.append((place, value)), warnings)
     documents = [value for _, value in places]
-    conversations = _continued(list(_conversations(documents)), source.file)
+    conversations = _continued(list(_conversations(documents)))
     yield from (rejected(source.file, error) for error in map(_failure, places) if error is not None and conversations)
     if not conversations:
         raise IngestError("holds no conversation of a user and a model", remedy="export it again")
@@ -202,32 +202,32 @@ def _objects(value: Json) -> list[dict[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _continued(conversations: list[Conversation], file: str) -> list[Conversation]:
+def _continued(conversations: list[Conversation]) -> list[Conversation]:
     """The conversations of a file, a request that goes on with the last one of the same id joined to it.
 
     Gateways log each call of a model with all that was said before: the calls of one agent become one trace.
     """
     joined: list[Conversation] = []
-    last: dict[str, int] = {}
+    last: dict[str, tuple[int, list[_Words]]] = {}
     for one in conversations:
-        name = _trace_id(one, file)
-        before = joined[last[name]] if name in last else None
-        if before is not None and (new := _beyond(before.records, one.records)) is not None:
-            joined[last[name]] = before._replace(records=(*before.records, *new))
-            continue
-        last[name] = len(joined)
-        joined.append(one)
+        name, words = _own_id(one), [_words_of(record) for record in one.records]
+        place, known = last.get(name or "", (len(joined), []))
+        if name is not None and known and len(words) > len(known) and words[: len(known)] == known:
+            before = joined[place]
+            joined[place] = before._replace(records=(*before.records, *one.records[len(known) :]))
+        else:
+            place = len(joined)
+            joined.append(one)
+        if name is not None:
+            last[name] = place, words
     return joined
 
 
-def _beyond(before: Sequence[Record], after: Sequence[Record]) -> Sequence[Record] | None:
-    """The records of `after` that come after those of `before`; None where it does not begin with them."""
-    known = [_words_of(record) for record in before]
-    is_longer = len(after) > len(known) and [_words_of(record) for record in after[: len(known)]] == known
-    return after[len(known) :] if is_longer else None
+_Words = list[tuple[str | None, str, tuple[tuple[str | None, str | None], ...]]]
+"""The speaker, the words and the calls of each message of a record."""
 
 
-def _words_of(record: Record) -> list[tuple[str | None, str, tuple[tuple[str | None, str | None], ...]]]:
+def _words_of(record: Record) -> _Words:
     turn = read_record(record)
     return [
         (one.role, one.content or "", tuple((call.name, call.arguments) for call in one.tool_calls))
@@ -250,7 +250,12 @@ def _in_order(records: Sequence[Record]) -> Sequence[Record]:
 
 
 def _trace_id(conversation: Conversation, file: str) -> str:
-    """The id that the conversation, its records or what holds it names; else the names of the folder and the file."""
+    """The own id of a conversation, else the names of the folder and the file."""
+    return _own_id(conversation) or _name_of(PurePath(file.replace("\\", "/"))) or NAME
+
+
+def _own_id(conversation: Conversation) -> str | None:
+    """The id that the conversation, its records or what holds it names; None where none does."""
     first = Fields({**(conversation.records[0] if conversation.records else {})})
     own = first.text("sessionid", "threadid", "conversationid") or _copilot_id(conversation.records)
     for holder in conversation.above:
@@ -258,7 +263,7 @@ def _trace_id(conversation: Conversation, file: str) -> str:
         configurable = Fields(Fields(fields.nested("config")).nested("configurable"))
         info = Fields(fields.nested("info"))
         own = own or configurable.text("threadid") or fields.text(*_IDS) or info.text(*_IDS)
-    return own or _name_of(PurePath(file.replace("\\", "/"))) or NAME
+    return own
 
 
 def _name_of(path: PurePath) -> str:

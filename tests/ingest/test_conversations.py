@@ -212,6 +212,13 @@ def test_words_beside_a_message_that_no_form_has_a_place_for_are_shown() -> None
     assert note in render_trace(trace).text
 
 
+def test_rows_without_an_id_stay_apart_where_one_begins_as_another() -> None:
+    rows = [{"messages": made.openai()}, {"messages": [*made.openai(), {"role": "user", "content": "Sure?"}, {
+        "role": "assistant", "content": "Yes."}]}]  # fmt: skip
+    found = [one.final_answer for one in read_all(made.lines(rows), "train.jsonl") if isinstance(one, Trace)]
+    assert found == [ANSWER, "Yes."]
+
+
 def test_each_row_of_training_data_is_a_trace_and_a_record_that_is_no_message_an_event() -> None:
     rows = [{"messages": made.openai()}, {"messages": [*made.openai()[:2], {"type": "note", "words": "A pause."}, {
         "role": "assistant", "content": "Noon."}]}]  # fmt: skip
