@@ -14,6 +14,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from tracejury.app.cli import main
+from tracejury.app.command_line import root
 from tracejury.app.components.glossary import TERMS
 from tracejury.app.datasets import BY_NAME
 from tracejury.ingest.readers import READERS
@@ -108,7 +109,8 @@ def commands() -> str:
 
 
 def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, str, str]]:
-    for name, command in group.commands.items():
+    order = [name for names in root.SECTIONS.values() for name in names]
+    for name, command in sorted(group.commands.items(), key=lambda item: order.index(item[0]) if group is main else 0):
         if command.epilog:
             example = command.epilog.removeprefix("Example: ")
             yield f"`{prefix} {name}`", first_sentence(command.help or "", "."), f"`{example}`"

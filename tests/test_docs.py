@@ -13,7 +13,8 @@ from click.shell_completion import get_completion_class
 from click.testing import CliRunner
 
 from tests.reference import HELP, metrics, renewed
-from tracejury.app.cli import SECTIONS, main
+from tracejury.app.cli import main
+from tracejury.app.command_line.root import SECTIONS
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.trace import SPAN_COLUMNS
 from tracejury.judging.agreement.inputs import COLUMNS, InputName

@@ -88,7 +88,7 @@ def shown(node: ast.Constant | ast.JoinedStr) -> str:
 def python_texts(path: Path) -> Iterator[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     yield from (shown(node) for node in constants(tree))
-    if path.name == "cli.py":
+    if path.parent.name == "command_line":
         yield from filter(None, (ast.get_docstring(n) for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)))
 
 
