@@ -132,9 +132,9 @@ def _log(text: str, source: Source, warnings: Sequence[str]) -> Trace:
         if kind == "TO LLM":
             since = time
             session.forget()
-            asked = _messages(body)
-            session.say(*asked, time=time)
-            own = [one.content for one in asked if one.role == "user"]
+            prompts = _messages(body)
+            session.say(*prompts, time=time)
+            own = [one.content for one in prompts if one.role == "user"]
             session.root.input = session.root.input or (own[-1] if own else None)
         else:
             words = "\n".join(one.content or "" for one in _messages(body))

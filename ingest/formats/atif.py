@@ -60,9 +60,9 @@ def _sessions(fields: Fields, span_id: str, parent: str | None) -> list[Session]
     for step in fields.objects("steps", code="unreadable_span"):
         _step(session, step, model, references)
     sessions = [session]
-    for number, held in enumerate(fields.objects("subagenttrajectories", code="unreadable_span")):
-        own = held.text("trajectoryid") or held.text("sessionid") or f"{span_id}-{number + 1}"
-        sessions += _sessions(held, f"{span_id}-{own}", references.get(own, span_id))
+    for number, sub_agent in enumerate(fields.objects("subagenttrajectories", code="unreadable_span")):
+        own = sub_agent.text("trajectoryid") or sub_agent.text("sessionid") or f"{span_id}-{number + 1}"
+        sessions += _sessions(sub_agent, f"{span_id}-{own}", references.get(own, span_id))
     return sessions
 
 
@@ -98,8 +98,8 @@ def _message(role: str, content: Json, reasoning: str | None) -> Message:
 def _answer(session: Session, fields: Fields, time: int | None, model: str | None) -> None:
     message = _message("assistant", fields.take("message"), fields.text("reasoningcontent"))
     calls = [
-        ToolCall(held.text("functionname"), arguments_text(held.take("arguments")), held.text("toolcallid"))
-        for held in fields.objects("toolcalls")
+        ToolCall(call.text("functionname"), arguments_text(call.take("arguments")), call.text("toolcallid"))
+        for call in fields.objects("toolcalls")
     ]
     metrics = fields.inner("metrics")
     usage = Usage(prompt=metrics.count("prompttokens"), completion=metrics.count("completiontokens"))
@@ -123,7 +123,7 @@ def _result(session: Session, result: Json, time: int | None, references: dict[s
         return
     tool = session.result(call, content, time=time, attributes=extra)
     for ref in refs:
-        held = Fields(ref)
-        for name in (held.text("trajectoryid"), held.text("sessionid")):
+        ref_fields = Fields(ref)
+        for name in (ref_fields.text("trajectoryid"), ref_fields.text("sessionid")):
             if name is not None:
                 references[name] = tool.span_id

@@ -65,8 +65,8 @@ def read_events(records: list[Record], source: Source, warnings: list[str]) -> I
     for thread_id, thread in threads.items():
         _close(thread)
         Session.count(thread.session.root, thread.usage)
-        told = warnings if thread.session.root.input is not None else [*warnings, NO_PROMPT]
-        yield session_trace([thread.session], trace_id=thread_id, format="codex", source=source, warnings=told)
+        all_warnings = warnings if thread.session.root.input is not None else [*warnings, NO_PROMPT]
+        yield session_trace([thread.session], trace_id=thread_id, format="codex", source=source, warnings=all_warnings)
 
 
 def _tell(thread: _Thread, record: Record) -> None:

@@ -38,17 +38,17 @@ def modern(records: Sequence[Record], file: str) -> list[Record]:
     model = begun.get("model", settings.get("model"))
     begun_calls = {str(one.get("call_id")): one for one in messages if str(one.get("type")).endswith("_begin")}
     whole = [{**begun_calls.get(str(one.get("call_id")), {}), **one} for one in messages]
-    told = [event for message in whole for event in _events(message)]
-    usage = next((held for one in reversed(messages) if (held := _usage(one)) is not None), None)
+    events = [event for message in whole for event in _events(message)]
+    usage = next((counts for one in reversed(messages) if (counts := _usage(one)) is not None), None)
     end: list[Record] = [{"type": "turn.completed", "usage": usage}] if usage is not None else []
-    return [{**first, "model": model}, *told, *end]
+    return [{**first, "model": model}, *events, *end]
 
 
 def _message(record: Record) -> Json:
     """What an event tells; within a notification of the MCP server too."""
     params = record.get("params")
-    held = params if isinstance(params, dict) and record.get("method") == "codex/event" else record
-    return held.get("msg")
+    body = params if isinstance(params, dict) and record.get("method") == "codex/event" else record
+    return body.get("msg")
 
 
 def _usage(message: Record) -> Json:
@@ -87,8 +87,8 @@ def _call(message: Record, kind: str, *, is_end: bool) -> Record:
         ended = result if isinstance(result, dict) else {}
         called = invocation if isinstance(invocation, dict) else {}
         return {**called, "result": ended.get("Ok"), "error": ended.get("Err")}
-    given = [as_text(message.get(name)) or None for name in ("stdout", "stderr")]
-    printed = as_text(message.get("aggregated_output")) or joined(given)
+    outputs = [as_text(message.get(name)) or None for name in ("stdout", "stderr")]
+    printed = as_text(message.get("aggregated_output")) or joined(outputs)
     if kind == "file_change":
         return {"status": printed or ("completed" if message.get("success") is not False else "failed")}
     return {"aggregated_output": printed if is_end else None}

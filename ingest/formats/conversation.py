@@ -125,9 +125,9 @@ def _failure(record: tuple[str, Json]) -> IngestError | None:
 
 def _conversations(documents: list[Json]) -> Iterator[Conversation]:
     """Those of a file: of its lines as events of one agent, of each document, else of its lines together."""
-    told = messages_of_events([cast("Record", one) for one in documents if isinstance(one, dict)])
-    if told is not None and _is_conversation(told[0]):
-        yield Conversation(*told)
+    messages = messages_of_events([cast("Record", one) for one in documents if isinstance(one, dict)])
+    if messages is not None and _is_conversation(messages[0]):
+        yield Conversation(*messages)
         return
     pages = [usage for document in documents if (usage := usage_by_call(_objects(document)))]
     others = [document for document in documents if not usage_by_call(_objects(document))]
@@ -145,8 +145,8 @@ def _with_usage(conversation: Conversation, usage: Sequence[Json]) -> Conversati
     answers = [n for n, record in enumerate(conversation.records) if record.get("role") == "assistant"]
     if len(answers) != len(usage):
         return conversation
-    told = dict(zip(answers, usage, strict=True))
-    records = [{**one, "usage": told[n]} if told.get(n) else one for n, one in enumerate(conversation.records)]
+    usage_of = dict(zip(answers, usage, strict=True))
+    records = [{**one, "usage": usage_of[n]} if usage_of.get(n) else one for n, one in enumerate(conversation.records)]
     return conversation._replace(records=records)
 
 
@@ -156,9 +156,9 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
         return
     if isinstance(value, list):
         records = [cast("Record", one) for one in value if isinstance(one, dict)]
-        told = messages_of_events(records)
-        if told is not None and _is_conversation(told[0]):
-            yield Conversation(told[0], (*told[1], *above))
+        messages = messages_of_events(records)
+        if messages is not None and _is_conversation(messages[0]):
+            yield Conversation(messages[0], (*messages[1], *above))
         elif len(records) == len(value) and _is_conversation(records):
             yield Conversation(_in_order(records), above)
         else:

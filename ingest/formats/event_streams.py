@@ -70,8 +70,11 @@ def _ag_ui_event(run: _Run, fields: Fields, kind: str, event: Record, place: str
                 run.messages.setdefault(as_text(message.get("id")) or f"{place} {len(run.messages)}", message)
         case "MESSAGES_SNAPSHOT":
             listed = _objects(fields.take("messages"))
-            kept = {as_text(one.get("id")) or f"{place} {number}": one for number, one in enumerate(listed)}
-            run.messages = {**kept, **{own: one for own, one in run.messages.items() if not _is_within(own, one, kept)}}
+            snapshot = {as_text(one.get("id")) or f"{place} {number}": one for number, one in enumerate(listed)}
+            run.messages = {
+                **snapshot,
+                **{own: one for own, one in run.messages.items() if not _is_within(own, one, snapshot)},
+            }
         case "TEXT_MESSAGE_START" | "TEXT_MESSAGE_CONTENT" | "TEXT_MESSAGE_CHUNK":
             _add(run, fields.text("messageid"), "content", fields.text("delta"), fields.text("role"), moment)
         case _ if kind.startswith(("REASONING_", "THINKING_")):
@@ -93,10 +96,10 @@ def _ag_ui_event(run: _Run, fields: Fields, kind: str, event: Record, place: str
 def _is_within(own: str, message: Record, snapshot: Mapping[str, Record]) -> bool:
     """Whether a snapshot of all messages tells a message that events told before."""
     calls = {as_text(call.get("id")) for call in _objects(message.get("tool_calls"))}
-    told = {as_text(call.get("id")) for one in snapshot.values() for call in _calls_of(one)}
+    call_ids = {as_text(call.get("id")) for one in snapshot.values() for call in _calls_of(one)}
     words = message.get("content")
     is_said = any(one.get("content") == words and one.get("role") == message.get("role") for one in snapshot.values())
-    return own in snapshot or (calls <= told if calls else words is not None and is_said)
+    return own in snapshot or (calls <= call_ids if calls else words is not None and is_said)
 
 
 def _calls_of(message: Record) -> list[dict[str, Json]]:
@@ -121,9 +124,9 @@ def _add_call(run: _Run, fields: Fields, moment: Json) -> None:
         owner = run.messages.setdefault(
             parent if parent in run.messages else f"calls {own}", {"role": "assistant", "timestamp": moment}
         )
-        held = owner.setdefault("tool_calls", [])
-        if isinstance(held, list):
-            held.append({"id": own, "type": "function", "function": function})
+        calls = owner.setdefault("tool_calls", [])
+        if isinstance(calls, list):
+            calls.append({"id": own, "type": "function", "function": function})
     if words is not None:
         run.calls[own]["arguments"] = f"{run.calls[own]['arguments']}{words}"
 
@@ -178,17 +181,17 @@ def _cline_message(kind: str, words: str, event: Record, *, is_first: bool) -> R
 
 
 def _cline_call(kind: str, words: str) -> Json:
-    held = opened(words)
-    given: dict[str, Json] = dict(held) if isinstance(held, dict) else {"command": words}
-    name = as_text(given.pop("tool", None)) if kind == "tool" else _CALLS[kind]
-    function: dict[str, Json] = {"name": name, "arguments": given}
+    value = opened(words)
+    arguments: dict[str, Json] = dict(value) if isinstance(value, dict) else {"command": words}
+    name = as_text(arguments.pop("tool", None)) if kind == "tool" else _CALLS[kind]
+    function: dict[str, Json] = {"name": name, "arguments": arguments}
     return {"type": "function", "function": function}
 
 
 def _cline_words(words: str) -> str:
     """The question or the plan in the JSON of some answers, else the words."""
-    held = opened(words)
-    inner = held.get("question", held.get("response")) if isinstance(held, dict) else None
+    value = opened(words)
+    inner = value.get("question", value.get("response")) if isinstance(value, dict) else None
     return inner if isinstance(inner, str) else words
 
 

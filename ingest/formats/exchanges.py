@@ -36,11 +36,11 @@ def exchange(value: Record) -> list[Record]:
     request, response = _object(value, _REQUESTS), _object(value, _RESPONSES) or _beside(value)
     words = next((text for name in _RESPONSES if isinstance(text := value.get(name), str) and text), None)
     named = next((rows for name in (*_ASKED, "prompt") if (rows := _listed(value, name))), [])
-    asked = _asked(request) or ((named or _prompt(value)) if response or words is not None else [])
-    if not asked:
+    prompts = _asked(request) or ((named or _prompt(value)) if response or words is not None else [])
+    if not prompts:
         return []
     answers = _answers(response) if response or words is None else [{"role": "assistant", "content": words}]
-    return [*instructions(request or value), *asked, *answers]
+    return [*instructions(request or value), *prompts, *answers]
 
 
 def _beside(value: Record) -> Record:
@@ -74,25 +74,25 @@ def _is_answer(value: Record) -> bool:
 
 def _object(value: Record, names: Sequence[str]) -> Record:
     """The object under the first of these names, or its `body` where it is a request over HTTP."""
-    held = next((inner for name in names if isinstance(inner := opened(value.get(name)), dict)), {})
-    body = opened(held.get("body"))
-    return body if isinstance(body, dict) else held
+    first = next((inner for name in names if isinstance(inner := opened(value.get(name)), dict)), {})
+    body = opened(first.get("body"))
+    return body if isinstance(body, dict) else first
 
 
 def _asked(request: Record) -> list[Record]:
-    asked = next((rows for name in _ASKED if (rows := _listed(request, name))), [])
+    prompts = next((rows for name in _ASKED if (rows := _listed(request, name))), [])
     words = request.get("input")
-    return [{"role": "user", "content": words}] if not asked and isinstance(words, str) and words else asked
+    return [{"role": "user", "content": words}] if not prompts and isinstance(words, str) and words else prompts
 
 
 def _listed(value: Record, name: str) -> list[Record]:
-    held = opened(value.get(name))
-    return [cast("Record", one) for one in held if isinstance(one, dict)] if isinstance(held, list) else []
+    rows = opened(value.get(name))
+    return [cast("Record", one) for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
 
 
 def instructions(request: Record) -> list[Record]:
     """What a request tells the model beside its messages, as a message; none where it tells nothing."""
-    system = next((held for name in _SYSTEM if (held := request.get(name))), None)
+    system = next((words for name in _SYSTEM if (words := request.get(name))), None)
     system = system.get("parts", system.get("content")) if isinstance(system, dict) else system
     return [{"role": "system", "content": system}] if isinstance(system, (str, list)) and system else []
 
@@ -101,9 +101,9 @@ def _answers(response: Record) -> list[Record]:
     """The messages of an answer, the last of them with the model, the tokens and the time that the answer tells."""
     choices = [*_listed(response, "choices"), *_listed(response, "candidates")]
     messages = [inner for one in choices[:1] if isinstance(inner := one.get("message", one.get("content")), dict)]
-    told = [cast("Record", one) for one in messages] or _listed(response, "output") or _converse(response)
+    outputs = [cast("Record", one) for one in messages] or _listed(response, "output") or _converse(response)
     about = {own: response[name] for name, own in _ABOUT.items() if response.get(name) is not None}
-    return [*told[:-1], *({**about, **one} for one in told[-1:])]
+    return [*outputs[:-1], *({**about, **one} for one in outputs[-1:])]
 
 
 def _converse(response: Record) -> list[Record]:

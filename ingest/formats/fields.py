@@ -133,7 +133,7 @@ class Fields:
         return {f"{prefix}{name}": kept(item) for name, item in self._values.items() if item not in _EMPTY}
 
     def _typed(
-        self, read: Callable[[Json], _T | None], wanted: str, names: tuple[str, ...], code: str = "wrong_type"
+        self, read: Callable[[Json], _T | None], type_name: str, names: tuple[str, ...], code: str = "wrong_type"
     ) -> tuple[str, _T | None]:
         """The path and the value of the first field that `read` can read, taken; those before it stay, each named."""
         for name in names:
@@ -146,7 +146,7 @@ class Fields:
                 del self._values[own]
                 return place, value
             if raw not in _EMPTY:
-                self.warnings.append(f"{code}: {place} is {brief(raw)}, not {wanted}")
+                self.warnings.append(f"{code}: {place} is {brief(raw)}, not {type_name}")
         return f"{self.path}.{names[0]}" if self.path else names[0], None
 
 
@@ -171,15 +171,15 @@ def _truth(value: Json) -> bool | None:
 def _object(value: Json) -> dict[str, Json] | None:
     if isinstance(value, dict):
         return value
-    held = pairs(opened(value))
-    return held if isinstance(held, dict) else None
+    item = pairs(opened(value))
+    return item if isinstance(item, dict) else None
 
 
 def _list(value: Json) -> list[Json] | None:
     if isinstance(value, list):
         return value
-    held = opened(value)
-    return held if isinstance(held, list) else None
+    item = opened(value)
+    return item if isinstance(item, list) else None
 
 
 def time_of_any(value: Json) -> int | None:

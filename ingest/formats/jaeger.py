@@ -95,13 +95,13 @@ def _references(fields: Fields) -> tuple[str | None, list[dict[str, Json]]]:
     """The parent, and the other references as links."""
     parent, links = parent_or_none(fields.text("parentspanid")), []
     for item in fields.listed("references"):
-        held = Fields(item)
-        kind, trace_id, span_id = held.take("reftype"), held.text("traceid"), held.text("spanid")
+        reference = Fields(item)
+        kind, trace_id, span_id = reference.take("reftype"), reference.text("traceid"), reference.text("spanid")
         if kind == "CHILD_OF" and parent in (None, span_id):
             parent = parent_or_none(span_id)
         else:
             link: dict[str, Json] = {"trace_id": trace_id, "span_id": span_id, "attributes": {}}
-            links.append({**link, "ref_type": kind, **held.rest()})
+            links.append({**link, "ref_type": kind, **reference.rest()})
     return parent, links
 
 

@@ -226,8 +226,8 @@ def _observation(values: dict[str, Json]) -> SpanDraft:
 def _usage(draft: SpanDraft, fields: Fields) -> None:
     """Token counts; zeros that every row of a table has are not counts. What is no column stays in the attributes."""
     details = fields.nested("usagedetails", "usage")
-    held = Fields(details)
-    counts = {column: integer(held.take(*names)) for column, names, _ in _COUNTS}
+    detail_fields = Fields(details)
+    counts = {column: integer(detail_fields.take(*names)) for column, names, _ in _COUNTS}
     if not any(counts.values()):
         raw = {names[0]: fields.take(*names) for _, _, names in _COUNTS if names}
         counts = {column: integer(raw.get(names[0])) for column, _, names in _COUNTS if names}

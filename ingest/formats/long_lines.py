@@ -90,8 +90,8 @@ def long_traces(source: Source, take: Take, *, format: str) -> Iterator[Trace | 
     for trace_id, error in _refused(index, writings).items():
         del writings[trace_id]
         yield rejected(source.file, error)
-    for wanted in (*_some_at_once(index, writings), *([loose] if loose else [])):
-        some = _taken(file, take, index, wanted)
+    for group in (*_some_at_once(index, writings), *([loose] if loose else [])):
+        some = _taken(file, take, index, group)
         some.warnings = index.warnings
         yield from split(some, trace_of, span_of, format=format, source=source)
 

@@ -86,8 +86,8 @@ def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:
     if not isinstance(info, dict) or not isinstance(spans, list):
         raise IngestError("looks like mlflow but lacks info or data.spans", place=place, remedy="use trace.to_json()")
     intake = Intake()
-    held = Fields(data, "data", intake.warnings)
-    for number, span in enumerate(held.objects("spans", code="unreadable_span")):
+    data_fields = Fields(data, "data", intake.warnings)
+    for number, span in enumerate(data_fields.objects("spans", code="unreadable_span")):
         intake.spans.append(("", _span(span, number)))
     _name_in_hex([draft for _, draft in intake.spans])
     named = info.get("trace_id") or info.get("request_id") or _request_id(intake)

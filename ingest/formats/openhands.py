@@ -245,9 +245,9 @@ def _sdk_event(session: Session, fields: Fields) -> None:
 
 
 def _sdk_message(session: Session, fields: Fields, time: int | None) -> None:
-    source, held = fields.text("source"), fields.nested("llmmessage")
-    role = as_text(held.get("role")) or ("assistant" if source == "agent" else "user")
-    message = message_of({**held, "role": role}).message
+    source, llm_message = fields.text("source"), fields.nested("llmmessage")
+    role = as_text(llm_message.get("role")) or ("assistant" if source == "agent" else "user")
+    message = message_of({**llm_message, "role": role}).message
     if role == "assistant":
         session.answer(message, time=time, span_id=fields.text("id"), attributes=fields.rest())
     else:
@@ -279,12 +279,16 @@ def _sdk_action(session: Session, fields: Fields, time: int | None) -> None:
 
 
 def _sdk_observation(session: Session, fields: Fields, kind: str, time: int | None) -> None:
-    held = fields.take("observation", "error", "rejectionreason")
-    content = held.get("content", held.get("output")) if isinstance(held, dict) else held
-    rest = {f"observation.{key}": kept(item) for key, item in held.items() if key not in ("content", "output")} if (
-        isinstance(held, dict)) else {}  # fmt: skip
-    code = integer(held.get("exit_code")) if isinstance(held, dict) else None
-    failed = kind != "ObservationEvent" or (isinstance(held, dict) and held.get("is_error") is True) or bool(code)
+    observation = fields.take("observation", "error", "rejectionreason")
+    content = observation.get("content", observation.get("output")) if isinstance(observation, dict) else observation
+    others = observation if isinstance(observation, dict) else {}
+    rest = {f"observation.{key}": kept(item) for key, item in others.items() if key not in ("content", "output")}
+    code = integer(observation.get("exit_code")) if isinstance(observation, dict) else None
+    failed = (
+        kind != "ObservationEvent"
+        or (isinstance(observation, dict) and observation.get("is_error") is True)
+        or bool(code)
+    )
     text = message_of({"role": "tool", "content": content}).message.content
     session.result(
         fields.text("toolcallid"), text, time=time, name=fields.text("toolname"), failed=failed, status_message=text,

@@ -134,9 +134,9 @@ def _otel(draft: SpanDraft, value: dict[str, Json], context: dict[str, Json]) ->
         attributes["otel.scope"] = kept(scope)
     resource = value.get("resource")
     if isinstance(resource, dict):
-        held = resource.get("attributes")
-        if held:
-            attributes["otel.resource"] = kept(held)
+        resource_attributes = resource.get("attributes")
+        if resource_attributes:
+            attributes["otel.resource"] = kept(resource_attributes)
         rest = {key: item for key, item in resource.items() if key != "attributes" and item}
         attributes.update({f"otel.resource.{key}": kept(item) for key, item in rest.items()})
     elif resource is not None:
@@ -184,8 +184,8 @@ def _take_log(value: dict[str, Json], intake: Intake) -> None:
     trace_id, span_id = _id(value.get("trace_id")) or "", _id(value.get("span_id")) or ""
     if not intake.wants_log(trace_id, span_id):
         return
-    held = value.get("attributes")
-    attributes = kept_dict(held) if isinstance(held, dict) else {}
+    log_attributes = value.get("attributes")
+    attributes = kept_dict(log_attributes) if isinstance(log_attributes, dict) else {}
     named = value.get("event_name") or attributes.get("event.name") or attributes.get("event_name")
     intake.logs.append(
         SpanLog(

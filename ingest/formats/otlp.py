@@ -230,9 +230,9 @@ def _scope(scope: Json) -> dict[str, Json]:
     """As `_resource`, of the instrumentation scope."""
     if not isinstance(scope, dict):
         return {} if scope is None else {"otel.scope": kept(scope)}
-    held = _attributes(_get(scope, "attributes"))
+    attributes = _attributes(_get(scope, "attributes"))
     fields: dict[str, Json] = {key: item for key, item in scope.items() if key != "attributes" and item not in _NOT_SET}
-    own: Json = {**fields, "attributes": held} if held else fields
+    own: Json = {**fields, "attributes": attributes} if attributes else fields
     return {"otel.scope": own} if own else {}
 
 

@@ -168,12 +168,12 @@ def _times(draft: SpanDraft, fields: Fields) -> None:
 def _status(draft: SpanDraft, fields: Fields) -> None:
     """The status of an object, or of a code and a message beside it."""
     value = opened(fields.take("otelstatuscode", "statuscode", "status"))
-    held = Fields(value, "status", draft.warnings) if isinstance(value, dict) else None
-    draft.status = status_of(draft, held.take("code", "statuscode") if held is not None else value, "status_code")
-    message = held.text("message", "description") if held is not None else None
+    status = Fields(value, "status", draft.warnings) if isinstance(value, dict) else None
+    draft.status = status_of(draft, status.take("code", "statuscode") if status is not None else value, "status_code")
+    message = status.text("message", "description") if status is not None else None
     draft.status_message = message or fields.text("otelstatusmessage", "statusmessage", "statusdescription")
-    if held is not None:
-        draft.attributes.update(held.rest("status."))
+    if status is not None:
+        draft.attributes.update(status.rest("status."))
 
 
 def _exception(draft: SpanDraft, fields: Fields) -> None:
@@ -273,7 +273,7 @@ def _link(item: Json) -> dict[str, Json]:
 def _side_by_side(fields: Fields, family: str) -> Sequence[Json]:
     """ClickHouse's nested columns (`Events.Name`, `Events.Timestamp`) as one object an item."""
     columns = fields.below(f"{family.title()}.", f"{family}.")
-    held = Fields(columns, family, fields.warnings)
-    lists = {name: held.listed(plain_name(name)) for name in columns}
+    family_fields = Fields(columns, family, fields.warnings)
+    lists = {name: family_fields.listed(plain_name(name)) for name in columns}
     count = max((len(item) for item in lists.values()), default=0)
     return [{name: item[n] for name, item in lists.items() if n < len(item)} for n in range(count)]

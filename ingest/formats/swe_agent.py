@@ -52,8 +52,8 @@ def _trace(value: Json, place: str, source: Source) -> Trace:
     steps = list(fields.objects("trajectory", code="unreadable_span"))
     if not history and not steps:
         raise IngestError("a run without messages", place=place, remedy="give the whole trajectory file")
-    told = fields.nested("info")
-    info = Fields(told, "info", fields.warnings)
+    info_fields = fields.nested("info")
+    info = Fields(info_fields, "info", fields.warnings)
     trace_id = fields.text("instanceid") or as_text(info.peek("instanceid")) or _stem(source.file)
     is_mini = info.peek("miniversion") is not None or fields.peek("trajectoryformat") is not None
     session = Session(span_id=trace_id, agent="mini-swe-agent" if is_mini else "swe-agent")
@@ -63,7 +63,7 @@ def _trace(value: Json, place: str, source: Source) -> Trace:
     else:
         _tell_steps(session, steps)
     session.root.attributes.update(Fields(info.peek("modelstats") or {}).rest("model_stats."))
-    attributes = {**fields.rest(), **{f"info.{key}": kept(item) for key, item in told.items()}}
+    attributes = {**fields.rest(), **{f"info.{key}": kept(item) for key, item in info_fields.items()}}
     return session_trace(
         [session], trace_id=trace_id, format=NAME, source=source, attributes=attributes,
         final_answer=as_text(info.peek("submission")) or None, warnings=fields.warnings,
@@ -103,7 +103,7 @@ def _given(session: Session, item: Fields, extra: Fields, time: int | None) -> N
     match = _FAILED.search(text or "")
     code = integer(match[1]) if code is None and match is not None else code
     kept_fields = ("agent", "is_demo", "cache_control")
-    rest = {**{key: held for key, held in item.rest().items() if key in kept_fields and held}, **extra.rest()}
+    rest = {**{key: value for key, value in item.rest().items() if key in kept_fields and value}, **extra.rest()}
     if is_result or (role in ("user", "exit") and _waits(session)):
         session.result(call_id, text, time=time, failed=bool(code), status_message=f"exit code {code}", attributes=rest,
                        role="tool" if role == "tool" or role is None else role)  # fmt: skip
@@ -121,12 +121,15 @@ def _waits(session: Session) -> bool:
 
 def _answer(session: Session, item: Fields, extra: Fields, time: int | None, model: str | None) -> None:
     names = {"role": "role", "content": "content", "tool_calls": "toolcalls"}
-    turn = message_of({key: held for key, name in names.items() if (held := item.take(name)) is not None})
+    turn = message_of({key: value for key, name in names.items() if (value := item.take(name)) is not None})
     message = turn.message
     calls = message.tool_calls or _actions(item, extra, message.content)
     response = extra.inner("response")
     usage, own_model = _usage(response), response.text("model")
-    rest = {**{key: held for key, held in {**item.rest(), **unread_of(turn)}.items() if held}, **extra.rest("extra.")}
+    rest = {
+        **{key: value for key, value in {**item.rest(), **unread_of(turn)}.items() if value},
+        **extra.rest("extra."),
+    }
     response.listed("choices")  # the message again
     rest.update(response.rest("response."))
     answer = Message("assistant", message.content, tuple(calls), reasoning=message.reasoning)

@@ -63,15 +63,15 @@ def read_record(record: Record, path: str = "") -> Turn | None:
     fields, inner = Fields(dict(record), path), record.get("message", record.get("info", record.get("data")))
     if path:
         _name_wrong_types(fields)
-    held = Fields(inner if isinstance(inner, dict) else {}, path, fields.warnings)
+    inner_fields = Fields(inner if isinstance(inner, dict) else {}, path, fields.warnings)
     steps = Fields({**fields.nested("timing"), **(meta if isinstance(meta := record.get("metadata"), dict) else {})})
-    times = (_moment(fields), _moment(held), steps.time("endtime", "stependtime"))
+    times = (_moment(fields), _moment(inner_fields), steps.time("endtime", "stependtime"))
     moment = next((time for time in times if time is not None), None)
     beside = Fields(meta if isinstance(meta := record.get("metadata"), dict) else {})
-    models = (one.text("model", "modelname", "modelid", "modelslug") for one in (fields, held, beside))
+    models = (one.text("model", "modelname", "modelid", "modelslug") for one in (fields, inner_fields, beside))
     model = next((text for text in models if text), None)
-    usage = next((used for one in (fields, held) if (used := _usage(one)) is not None), None)
-    rest = {key: item for key, item in {**held.rest(), **fields.rest()}.items() if plain_name(key) not in _READ}
+    usage = next((used for one in (fields, inner_fields) if (used := _usage(one)) is not None), None)
+    rest = {key: item for key, item in {**inner_fields.rest(), **fields.rest()}.items() if plain_name(key) not in _READ}
     return Turn(messages, moment, model, usage, record.get("delta") is True, rest or None, fields.warnings)
 
 
@@ -303,7 +303,7 @@ def _chat_gpt_words(content: Record) -> str | None:
     parts = content.get("parts")
     if isinstance(parts, list):
         return "" if not any(parts) else result_text([_chat_gpt_part(part) for part in parts if part != ""])[0]
-    return next((held for key in ("text", "result", "content") if isinstance(held := content.get(key), str)), None)
+    return next((words for key in ("text", "result", "content") if isinstance(words := content.get(key), str)), None)
 
 
 def _chat_gpt_part(part: Json) -> Json:

@@ -216,8 +216,8 @@ def _parent(row: Row, names: Mapping[str, str], trace_id: str) -> str | None:
         if text is not None and text not in _NO_PARENT:
             return None if text == trace_id else text  # Application Insights names the operation above a root
     tags = row.get("tags")
-    if isinstance(tags, dict) and (told := as_text(tags.get("parent_span_guid"))) is not None:
-        return told
+    if isinstance(tags, dict) and (guid := as_text(tags.get("parent_span_guid"))) is not None:
+        return guid
     others = (name for name in names if "parent" in name and name.endswith("id"))
     other = next((text for name in others if (text := _text(row, names, (name,))) is not None), None)
     if other is not None and other not in (*_NO_PARENT, trace_id):
@@ -248,8 +248,8 @@ def _canonical(row: Row, names: Mapping[str, str], ids: tuple[str, str, str | No
     """The row under the names of the span table; what it tells beyond them keeps its own."""
     left = dict(row)
 
-    def take(wanted: Sequence[str]) -> Json:
-        value = next((left.pop(names[name]) for name in wanted if _value(left, names, name) is not None), None)
+    def take(own_names: Sequence[str]) -> Json:
+        value = next((left.pop(names[name]) for name in own_names if _value(left, names, name) is not None), None)
         return value.get("value", value) if isinstance(value, dict) else value
 
     trace_id, span_id, parent = ids

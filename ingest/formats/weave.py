@@ -108,8 +108,8 @@ def _usage(draft: SpanDraft, summary: dict[str, Json], inputs: Json, output: Jso
     by_model = usage if isinstance(usage, dict) else {}
     named = inputs.get("model") if isinstance(inputs, dict) else None
     draft.model = named if isinstance(named, str) else next(iter(by_model), None)
-    told = output.get("usage") if isinstance(output, dict) else None
-    only = next(iter(by_model.values())) if len(by_model) == 1 else told if not by_model else None
+    output_usage = output.get("usage") if isinstance(output, dict) else None
+    only = next(iter(by_model.values())) if len(by_model) == 1 else output_usage if not by_model else None
     if isinstance(only, dict):
         fields = Fields(only)
         for column, names in _COUNTS:

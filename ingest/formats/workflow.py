@@ -101,8 +101,8 @@ def _executions(value: Json, name: str) -> Iterator[_Execution]:
         elif "executionData" in value:
             yield _flowise(value, name)
         else:
-            listed = next((held for key in ("data", "node_executions", "results") if isinstance(
-                held := opened(value.get(key)), list)), [])  # fmt: skip
+            listed = next((items for key in ("data", "node_executions", "results") if isinstance(
+                items := opened(value.get(key)), list)), [])  # fmt: skip
             rows = [one for one in listed if isinstance(one, dict)]
             if rows and _is_dify(rows[0]):
                 yield _dify(rows, value, name)
@@ -114,8 +114,8 @@ def _executions(value: Json, name: str) -> Iterator[_Execution]:
 
 
 def _n8n(value: Record, result: Record, name: str) -> _Execution:
-    held = value.get("workflowData")
-    workflow = held if isinstance(held, dict) else {}
+    workflow_data = value.get("workflowData")
+    workflow = workflow_data if isinstance(workflow_data, dict) else {}
     types = {as_text(node.get("name")): as_text(node.get("type")) or "" for node in _objects(workflow.get("nodes"))}
     runs = result.get("runData")
     nodes = [
@@ -131,14 +131,14 @@ def _n8n(value: Record, result: Record, name: str) -> _Execution:
 
 
 def _n8n_node(name: str, run: Record, type_name: str) -> _Node:
-    data, given = run.get("data"), run.get("inputOverride")
+    data, override = run.get("data"), run.get("inputOverride")
     port = next(iter(data), "main") if isinstance(data, dict) else "main"
     calls = _objects(run.get("source"))
     error = run.get("error")
     node = _Node(
         name, {"ai_languageModel": "LLM", "ai_tool": "TOOL", "ai_retriever": "RETRIEVER"}.get(port, "CHAIN"),  # type: ignore[arg-type]
         parent=as_text(calls[0].get("previousNode")) if port != "main" and calls else None,
-        inputs=_items(given, port), outputs=_items(data, port), start=time_of_any(run.get("startTime")),
+        inputs=_items(override, port), outputs=_items(data, port), start=time_of_any(run.get("startTime")),
         error=as_text(error.get("message")) if isinstance(error, dict) else None,
         rest={"n8n.type": type_name} if type_name else {},
     )  # fmt: skip
@@ -178,8 +178,8 @@ def _spoken(words: str) -> list[Message]:
     """The messages in a text that names the speaker of each."""
     first, *pieces = _SPEAKER.split(words)
     roles = (_ROLES.get(who.lower(), who.lower()) for who in pieces[::2])
-    told = [Message(role, text.strip("\n")) for role, text in zip(roles, pieces[1::2], strict=True)]
-    return [*([Message("user", first.strip("\n"))] if first.strip() else []), *told]
+    messages = [Message(role, text.strip("\n")) for role, text in zip(roles, pieces[1::2], strict=True)]
+    return [*([Message("user", first.strip("\n"))] if first.strip() else []), *messages]
 
 
 # Dify, Flowise --------------------------------------------------------------------------------------------------
@@ -199,22 +199,22 @@ def _dify(rows: Sequence[Record], value: Record, name: str) -> _Execution:
 def _dify_node(row: Record) -> _Node:
     kinds: dict[str, SpanKind] = {"llm": "LLM", "tool": "TOOL", "agent": "AGENT", "knowledge-retrieval": "RETRIEVER"}
     process, outputs = opened(row.get("process_data")), opened(row.get("outputs"))
-    held = process if isinstance(process, dict) else {}
+    process_data = process if isinstance(process, dict) else {}
     node = _Node(
         as_text(row.get("title")) or as_text(row.get("node_id")) or "node",
         kinds.get(str(row.get("node_type")), "CHAIN"), inputs=opened(row.get("inputs")), outputs=outputs,
         start=time_of_any(row.get("created_at")), end=time_of_any(row.get("finished_at")),
-        error=as_text(row.get("error")) or None, model=as_text(held.get("model_name")),
+        error=as_text(row.get("error")) or None, model=as_text(process_data.get("model_name")),
         rest={"dify.node_type": row.get("node_type"), "dify.node_id": row.get("node_id")},
     )  # fmt: skip
     if node.kind == "LLM":
         node.asked = [
             Message(as_text(one.get("role")) or "user", as_text(one.get("text")))
-            for one in _objects(held.get("prompts"))
+            for one in _objects(process_data.get("prompts"))
         ]
         text = outputs.get("text") if isinstance(outputs, dict) else outputs
         node.answered = [Message("assistant", as_text(text))] if text else []
-        usage = held.get("usage", outputs.get("usage") if isinstance(outputs, dict) else None)
+        usage = process_data.get("usage", outputs.get("usage") if isinstance(outputs, dict) else None)
         node.usage = usage if isinstance(usage, dict) else {}
     return node
 
@@ -227,13 +227,13 @@ def _flowise(value: Record, name: str) -> _Execution:
 
 
 def _flowise_node(row: Record) -> _Node:
-    held = row.get("data")
-    data = held if isinstance(held, dict) else {}
+    node_data = row.get("data")
+    data = node_data if isinstance(node_data, dict) else {}
     inputs, outputs = opened(data.get("input")), opened(data.get("output"))
-    given, made = (one if isinstance(one, dict) else {} for one in (inputs, outputs))
+    input_fields, output_fields = (one if isinstance(one, dict) else {} for one in (inputs, outputs))
     kind: SpanKind = "CHAIN"
     kind = {"llmAgentflow": "LLM", "agentAgentflow": "LLM", "toolAgentflow": "TOOL"}.get(str(data.get("name")), kind)  # type: ignore[assignment]
-    times = made.get("timeMetadata")
+    times = output_fields.get("timeMetadata")
     moments = times if isinstance(times, dict) else {}
     node = _Node(
         as_text(row.get("nodeLabel")) or as_text(row.get("nodeId")) or "node", kind, inputs=inputs, outputs=outputs,
@@ -241,12 +241,14 @@ def _flowise_node(row: Record) -> _Node:
         error=as_text(data.get("error")) or None,
     )  # fmt: skip
     if kind == "LLM":
-        messages = read_messages(given.get("messages"))
+        messages = read_messages(input_fields.get("messages"))
         node.asked = [one.message for one in messages or ()]
-        node.answered = [Message("assistant", as_text(made.get("content")))] if made.get("content") else []
-        usage = made.get("usageMetadata")
+        node.answered = (
+            [Message("assistant", as_text(output_fields.get("content")))] if output_fields.get("content") else []
+        )
+        usage = output_fields.get("usageMetadata")
         node.usage = usage if isinstance(usage, dict) else {}
-        model = given.get("llmModelConfig")
+        model = input_fields.get("llmModelConfig")
         node.model = as_text(model.get("modelName")) if isinstance(model, dict) else None
     return node
 
@@ -266,7 +268,9 @@ def _trace(execution: _Execution, source: Source, warnings: Sequence[str]) -> Tr
     root.end_time = execution.end if execution.end is not None else max(ends, default=None)
     root.status, root.status_message = ("ERROR" if execution.error else "UNSET"), execution.error
     outer = [node for node in execution.nodes if node.parent is None]
-    goal = next((text for node in outer for held in (node.inputs, node.outputs) if (text := _word(held, _ASKED))), None)
+    goal = next(
+        (text for node in outer for value in (node.inputs, node.outputs) if (text := _word(value, _ASKED))), None
+    )
     answer = next((text for node in reversed(outer) if (text := _word(node.outputs, _ANSWERED))), None)
     root.input, root.output = goal, answer
     return shaped_trace(
@@ -276,8 +280,8 @@ def _trace(execution: _Execution, source: Source, warnings: Sequence[str]) -> Tr
 
 
 def _word(value: Json, names: Sequence[str]) -> str | None:
-    held = value if isinstance(value, dict) else {}
-    return next((words for name in names if isinstance(words := held.get(name), str) and words), None)
+    fields = value if isinstance(value, dict) else {}
+    return next((words for name in names if isinstance(words := fields.get(name), str) and words), None)
 
 
 def _shaped(node: _Node, span_id: str, parent: str) -> Shaped:
@@ -287,9 +291,9 @@ def _shaped(node: _Node, span_id: str, parent: str) -> Shaped:
     draft.attributes = {key: kept(item) for key, item in node.rest.items() if item is not None}
     _count(draft, node.usage)
     if node.kind == "TOOL":
-        held = node.outputs.get("response", node.outputs) if isinstance(node.outputs, dict) else node.outputs
+        output = node.outputs.get("response", node.outputs) if isinstance(node.outputs, dict) else node.outputs
         draft.tool_name, draft.tool_arguments = node.name, arguments_text(node.inputs)
-        draft.output = as_text(held)
+        draft.output = as_text(output)
     else:
         draft.input = as_text(node.inputs) if not node.asked else None
         draft.output = as_text(node.outputs) if not node.answered else None

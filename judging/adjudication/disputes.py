@@ -160,13 +160,13 @@ def anonymous(people: Iterable[str], *, trace_id: str, seed: str) -> dict[str, s
 
 def groups(errors: Mapping[str, Sequence[ErrorLabel]], *, parents: Mapping[str, str | None]) -> list[ErrorGroup]:
     """Errors of several raters that are the same error, at most one of each rater; the surest pairs join first."""
-    known = {rater: [_Known.of(label, parents) for label in given] for rater, given in errors.items()}
+    known = {rater: [_Known.of(label, parents) for label in own_labels] for rater, own_labels in errors.items()}
     pairs = [
         (worth, a.label_id, b.label_id)
         for one, other in combinations(errors, 2)
         for worth, a, b in _pairs(known[one], known[other])
     ]
-    owner = {label.label_id: (rater, label) for rater, given in errors.items() for label in given}
+    owner = {label.label_id: (rater, label) for rater, own_labels in errors.items() for label in own_labels}
     group_of: dict[str, list[str]] = {label_id: [label_id] for label_id in owner}
     for _, one, other in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
         left, right = group_of[one], group_of[other]

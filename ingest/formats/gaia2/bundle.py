@@ -232,9 +232,9 @@ def _read_run(
         attributes = row_attributes(row.fields)
         used.append((OUTPUT, row.line + b"\n"))
     for source, value in values:
-        if looks_like_row(value) and (told := _row_of_run(mapping(value), exports)) is not None:
-            evidence.append(row_evidence(told, "row"))
-            attributes |= row_attributes(told)
+        if looks_like_row(value) and (run_row := _row_of_run(mapping(value), exports)) is not None:
+            evidence.append(row_evidence(run_row, "row"))
+            attributes |= row_attributes(run_row)
             used.append((ROW_FILE, source.data))
     run = Run(
         trace_id=PurePosixPath(name).stem,

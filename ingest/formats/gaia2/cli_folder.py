@@ -255,8 +255,8 @@ def _answer(draft: SpanDraft, answer: Mapping[str, Json], response: Json, rows: 
         if draft.status == "OK":
             draft.warnings.append("unparsed_response: the answer is in no form known here and kept as text")
     else:
-        said = {"role": "assistant", **mapping(message)}
-        message = {key: said[key] for key in said if key in {"role", "content", "tool_calls"}}
+        body = {"role": "assistant", **mapping(message)}
+        message = {key: body[key] for key in body if key in {"role", "content", "tool_calls"}}
         draft.output_messages = list(_messages(message, rows))
         draft.attributes |= without_empty({"response": {**rest, **{k: v for k, v in choice.items() if k != "message"}}})
         beside = {k: v for k, v in mapping(choice.get("message")).items() if k not in {"role", "content", "tool_calls"}}
