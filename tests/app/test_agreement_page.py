@@ -291,7 +291,8 @@ def test_while_the_ceiling_is_computed_cards_are_drawn_without_it_and_say_so(
 ) -> None:
     late = EstimateKey(name="error_ceiling", filters=Filters(), revision=())
     monkeypatch.setattr(estimates, "pending", lambda _, name: late if name == "error_ceiling" else None)
-    monkeypatch.setattr("tracejury.app.placeholders.watch", lambda *_, **__: None)
+    for module in ("placeholders", "views.agreement.cards", "views.agreement.overview"):
+        monkeypatch.setattr(f"tracejury.app.{module}.watch", lambda *_, **__: None)  # it would draw the page for ever
     for view, chart, cards in (("Overview", "impact", 2), ("Errors", "map", 1)):
         at = open_page("agreement", view=view, reference="ada")
         said = [text for text in texts(at.caption) if text.startswith("The human ceiling is being computed")]

@@ -200,7 +200,7 @@ class TestTheDesk:
     def test_all_at_once_is_what_each_trace_says_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
     ) -> None:
-        monkeypatch.setattr(desk, "FEW", few)
+        monkeypatch.setattr(adjudication_items, "FEW", few)
         monkeypatch.setattr(store_spans, "AT_ONCE", 7)
         size = Size(traces=12, spans=12, repeats=1, readers=(("ada", 0.9), ("ben", 0.7), ("cleo", 0.6)))
         built = build(tmp_path / "random", size)
