@@ -242,6 +242,11 @@ class Source:
     path: str = ""
     size: int = 0
 
+    @property
+    def stem(self) -> str:
+        """The file's name up to its first dot, without its folders."""
+        return self.file.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tracejury.app.command_line.root import JSON, main
+from tracejury.app.command_line.root import FORMAT, JSON, main
 
 
 def WORKERS(command: Any) -> Any:  # noqa: N802
@@ -32,7 +32,7 @@ def corpus() -> None:
 @corpus.command("build", epilog="Example: tracejury corpus build traces/ --out agents")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--out", "url", metavar="URL", required=True, help="Address of the corpus: a folder, s3://, gs:// ...")
-@click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
+@FORMAT
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is written.")
 @click.option(
     "--map",

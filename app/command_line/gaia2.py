@@ -10,6 +10,10 @@ import click
 
 from tracejury.app.command_line.root import HOME, JSON, main
 
+ARE_PYTHON = click.option(
+    "--are-python", type=click.Path(path_type=Path), default=None, help="Path of the Python with ARE."
+)
+
 
 @main.group()
 def gaia2() -> None:
@@ -98,7 +102,7 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
 @click.option(
     "--then-judge", type=click.Choice(["checks"]), default=None, help="Judge each trace as its execution ends."
 )
-@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="Path of the Python with ARE.")
+@ARE_PYTHON
 @click.option("--dry-run", is_flag=True, help="Only list the executions that would be made.")
 @HOME
 @JSON
@@ -113,7 +117,7 @@ def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **op
 
 
 @gaia2.command("proof", epilog="Example: tracejury gaia2 proof")
-@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="Path of the Python with ARE.")
+@ARE_PYTHON
 @JSON
 def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
     """Show, offline, that stock ARE's judge fails a correct execution.

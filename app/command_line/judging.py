@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tracejury.app.command_line.root import HOME, JSON, main
+from tracejury.app.command_line.root import API_BASE, HOME, JSON, main
 
 DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
 
@@ -64,7 +64,7 @@ DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
     help="Resend requests that got no answer before a process or connection ended (they may be charged twice), or "
     "store them as failures.",
 )
-@click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
+@API_BASE
 @click.option("--order", type=click.Choice(["cache", "paper"]), default="cache", show_default=True)
 @click.option("--temperature", type=float, default=None)
 @click.option("--max-tokens", type=click.IntRange(1), default=None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tracejury.app.command_line.root import HOME, JSON, main
+from tracejury.app.command_line.root import API_BASE, HOME, JSON, main
 
 _SHARE = click.FloatRange(0, 1)
 
@@ -22,7 +22,7 @@ _POINTS = click.FloatRange(0, 100, min_open=True)
 @click.option(
     "--model", default=None, help="Also ask a model (any litellm name); without it only the rule proposes matches."
 )
-@click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
+@API_BASE
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Concurrent calls.")
 @click.option("--budget", type=float, default=None, help="Cost in US dollars after which no call starts.")
 @click.option(

@@ -16,6 +16,8 @@ HOME = click.option(
     default=None,
     help="Workspace folder (default: TRACEJURY_HOME, else ./.tracejury).",
 )
+FORMAT = click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
+API_BASE = click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 SECTIONS = {
     "Start": ("demo", "serve"),

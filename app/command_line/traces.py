@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
-from tracejury.app.command_line.root import HOME, JSON, main
+from tracejury.app.command_line.root import FORMAT, HOME, JSON, main
+
+REDACT = click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
 
 
 @main.command(epilog="Example: tracejury ingest traces/ --redact")
 @click.argument("paths", nargs=-1, required=True)
 @HOME
-@click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
+@FORMAT
 @click.option(
     "--workers",
     type=click.IntRange(1),
@@ -23,7 +25,7 @@ from tracejury.app.command_line.root import HOME, JSON, main
     help="Max. processes that read files; few or small files start fewer.",
 )
 @click.option("--merge", is_flag=True, help="Join the parts of one trace over all files given.")
-@click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
+@REDACT
 @click.option(
     "--map",
     "maps",
@@ -107,8 +109,8 @@ def traces_remove(trace_ids: tuple[str, ...], home: Path | None, with_labels: bo
 @traces_group.command("replace", epilog="Example: tracejury traces replace traces/")
 @click.argument("paths", nargs=-1, required=True)
 @HOME
-@click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
-@click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
+@FORMAT
+@REDACT
 @JSON
 def traces_replace(paths: tuple[str, ...], home: Path | None, format_: str | None, redact: bool, as_json: bool) -> None:
     """Ingest PATHS in the place of traces of the same id.

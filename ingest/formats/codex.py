@@ -91,7 +91,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
         yield from read_events([record for record, _ in records], source, warnings)
         return
     if any(is_protocol(record) for record, _ in records[:_FIRST]):
-        yield from read_events(modern([record for record, _ in records], source.file), source, warnings)
+        yield from read_events(modern([record for record, _ in records], source.stem), source, warnings)
         return
     rollout.session.span_id = rollout.session.root.span_id = _session_id(records) or "unnamed"
     for record, time in records:

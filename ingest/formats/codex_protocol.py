@@ -7,7 +7,6 @@ of settings and one of the prompt; its MCP server notifies of the same as `codex
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
 
 from tracejury.ingest.conventions.parts import joined
 from tracejury.ingest.formats.exports import as_text
@@ -28,13 +27,13 @@ def is_protocol(record: Json) -> bool:
     return isinstance(record, dict) and isinstance(message := _message(record), dict) and "type" in message
 
 
-def modern(records: Sequence[Record], file: str) -> list[Record]:
-    """The events of a thread as they are printed now, first its start with what was asked; its id, else the file's."""
+def modern(records: Sequence[Record], name: str) -> list[Record]:
+    """The events of a thread as they are printed now, first its start with what was asked; its id, else `name`."""
     messages = [message for one in records if isinstance(message := _message(one), dict)]
     begun = next((one for one in messages if one.get("type") == "session_configured"), {})
     settings = {key: item for one in records if _message(one) is None for key, item in one.items()}
-    name = as_text(begun.get("session_id")) or PurePath(file.replace("\\", "/")).name.partition(".")[0]
-    first: Record = {"type": "thread.started", "thread_id": name, "prompt": settings.pop("prompt", None)}
+    own = as_text(begun.get("session_id")) or name
+    first: Record = {"type": "thread.started", "thread_id": own, "prompt": settings.pop("prompt", None)}
     model = begun.get("model", settings.get("model"))
     begun_calls = {str(one.get("call_id")): one for one in messages if str(one.get("type")).endswith("_begin")}
     whole = [{**begun_calls.get(str(one.get("call_id")), {}), **one} for one in messages]

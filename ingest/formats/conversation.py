@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 from tracejury.ingest.formats.event_streams import as_lines, messages_of_events, usage_by_call
 from tracejury.ingest.formats.exchanges import exchange, instructions, lone_answer
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.fields import Fields, objects_in
 from tracejury.ingest.formats.otel import take_documents, together
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.trajectory import Session, one_answer, session_trace
@@ -129,8 +129,8 @@ def _conversations(documents: list[Json]) -> Iterator[Conversation]:
     if messages is not None and _is_conversation(messages[0]):
         yield Conversation(*messages)
         return
-    pages = [usage for document in documents if (usage := usage_by_call(_objects(document)))]
-    others = [document for document in documents if not usage_by_call(_objects(document))]
+    pages = [usage for document in documents if (usage := usage_by_call(objects_in(document)))]
+    others = [document for document in documents if not usage_by_call(objects_in(document))]
     if pages and others:
         yield from (_with_usage(one, pages[0]) for one in _conversations(others))
         return
@@ -196,10 +196,6 @@ def _of_object(value: Record, above: tuple[Record, ...]) -> Conversation | None:
     if any(turn.messages for record in records if (turn := read_record(record)) is not None):
         return Conversation(records, (value, *above), NO_REQUEST)
     return None
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _continued(conversations: list[Conversation]) -> list[Conversation]:
@@ -316,7 +312,7 @@ def _final_answer(records: Sequence[Record]) -> str | None:
     last = records[-1]
     if last.get("is_final_answer") is True:
         return as_text(last.get("action_output"))
-    results = _objects(last.get("result"))
+    results = objects_in(last.get("result"))
     return as_text(results[-1].get("extracted_content")) if results and results[-1].get("is_done") is True else None
 
 

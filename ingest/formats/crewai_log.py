@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
 
 from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
 from tracejury.ingest.formats.fields import time_of_any
@@ -39,7 +38,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     records = list(_json(data) if text.lstrip().startswith("[") else _text(text))
     if not records:
         raise IngestError("holds no task of a crew", remedy="leave it out")
-    name = PurePath(source.file.replace("\\", "/")).name.partition(".")[0]
+    name = source.stem
     runs = list(_runs(records))
     for number, run in enumerate(runs, 1):
         yield _trace(run, name if len(runs) == 1 else f"{name}-{number}", source, warnings)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.fields import Fields, objects_in
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.turns import Record
 from tracejury.ingest.trace import Json
@@ -66,10 +66,10 @@ def _ag_ui_event(run: _Run, fields: Fields, kind: str, event: Record, place: str
         case "RUN_STARTED":
             run.threads += [text] if (text := fields.text("threadid")) and text not in run.threads else []
             run.runs += [text] if (text := fields.text("runid")) else []
-            for message in _objects(Fields(fields.nested("input")).take("messages")):
+            for message in map(dict, objects_in(Fields(fields.nested("input")).take("messages"))):
                 run.messages.setdefault(as_text(message.get("id")) or f"{place} {len(run.messages)}", message)
         case "MESSAGES_SNAPSHOT":
-            listed = _objects(fields.take("messages"))
+            listed = map(dict, objects_in(fields.take("messages")))
             snapshot = {as_text(one.get("id")) or f"{place} {number}": one for number, one in enumerate(listed)}
             run.messages = {
                 **snapshot,
@@ -95,7 +95,7 @@ def _ag_ui_event(run: _Run, fields: Fields, kind: str, event: Record, place: str
 
 def _is_within(own: str, message: Record, snapshot: Mapping[str, Record]) -> bool:
     """Whether a snapshot of all messages tells a message that events told before."""
-    calls = {as_text(call.get("id")) for call in _objects(message.get("tool_calls"))}
+    calls = {as_text(call.get("id")) for call in objects_in(message.get("tool_calls"))}
     call_ids = {as_text(call.get("id")) for one in snapshot.values() for call in _calls_of(one)}
     words = message.get("content")
     is_said = any(one.get("content") == words and one.get("role") == message.get("role") for one in snapshot.values())
@@ -103,7 +103,7 @@ def _is_within(own: str, message: Record, snapshot: Mapping[str, Record]) -> boo
 
 
 def _calls_of(message: Record) -> list[dict[str, Json]]:
-    return _objects(message.get("tool_calls", message.get("toolCalls")))
+    return objects_in(message.get("tool_calls", message.get("toolCalls")))
 
 
 def _add(run: _Run, own: str | None, key: str, words: str | None, role: str | None, moment: Json) -> None:
@@ -216,10 +216,6 @@ def _joined_outputs(messages: list[Record]) -> list[Record]:
         else:
             joined.append(message)
     return joined
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [dict(one) for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 _FORMS: tuple[tuple[Callable[[Record], bool], Callable[[Sequence[Record]], Told]], ...] = (

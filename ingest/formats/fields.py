@@ -197,3 +197,8 @@ def pairs(value: Json) -> Json:
     if all(isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in value):
         return {str(item[0]): item[1] for item in value if isinstance(item, list)}
     return value
+
+
+def objects_in(value: Json) -> list[dict[str, Json]]:
+    """The objects of a list; none of any other value."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tracejury.ingest.conventions.message_json import read_turn
 from tracejury.ingest.conventions.parts import arguments_text, joined, result_text
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, plain_name
+from tracejury.ingest.formats.fields import Fields, objects_in, plain_name
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.trajectory import Usage
 from tracejury.ingest.trace import Json, Message, ToolCall
@@ -200,7 +200,7 @@ _OPENAI = {"toolCalls": "tool_calls", "toolCallId": "tool_call_id", "toolName": 
 
 def _invocations(record: Record) -> list[Message] | None:
     """A message of the AI SDK before version 5: the calls and results of tools beside the words."""
-    role, calls = _ROLES.get(str(record.get("role"))), _objects(record.get("toolInvocations"))
+    role, calls = _ROLES.get(str(record.get("role"))), objects_in(record.get("toolInvocations"))
     if role is None or not calls:
         return None
     called = [
@@ -243,7 +243,7 @@ def _dify(record: Record) -> list[Message] | None:
     if not isinstance(record.get("query"), str) or not isinstance(record.get("answer"), str):
         return None
     messages = [Message("user", as_text(record["query"]))]
-    for one in _objects(record.get("agent_thoughts")):
+    for one in objects_in(record.get("agent_thoughts")):
         thought, tool = as_text(one.get("thought")) or None, as_text(one.get("tool")) or None
         if tool is not None:
             call = _call(tool, one.get("tool_input"), one.get("id"))
@@ -254,7 +254,7 @@ def _dify(record: Record) -> list[Message] | None:
 def _flowise(record: Record) -> list[Message] | None:
     """A message of Flowise's chat, with the tools that were used for it."""
     role, words = _ROLES.get(str(record.get("role"))), record.get("content")
-    used = _objects(opened(record.get("usedTools")))
+    used = objects_in(opened(record.get("usedTools")))
     if role != "assistant" or not isinstance(words, str) or not used:
         return None
     calls = [_called(one.get("tool"), one.get("toolInput"), f"{record.get('id', 'tool')}-{number}",
@@ -287,7 +287,7 @@ def _chat_gpt(record: Record) -> list[Message] | None:
         return None
     if kind == "thoughts" and isinstance(content.get("thoughts"), list):
         thoughts = [joined([as_text(one.get("summary")), as_text(one.get("content"))])
-                    for one in _objects(content.get("thoughts"))]  # fmt: skip
+                    for one in objects_in(content.get("thoughts"))]  # fmt: skip
         return [Message("assistant", None, reasoning=joined(thoughts))]
     if kind == "reasoning_recap":
         return []
@@ -332,10 +332,10 @@ def _gemini_cli(record: Record) -> list[Message] | None:
     """A record of Gemini CLI's session file, or of its stream of JSON lines."""
     kind, content = record.get("type"), record.get("content")
     if kind in ("user", "gemini") and isinstance(content, (str, list)):
-        thoughts = [f"{one.get('subject')}: {one.get('description')}" for one in _objects(record.get("thoughts"))]
+        thoughts = [f"{one.get('subject')}: {one.get('description')}" for one in objects_in(record.get("thoughts"))]
         reasoning = joined(thoughts)
         messages = [Message(_ROLES[str(kind)], result_text(content)[0] or None, reasoning=reasoning)]
-        for call in _objects(record.get("toolCalls")):
+        for call in objects_in(record.get("toolCalls")):
             messages += _called(call.get("name"), call.get("args"), call.get("id"), {"output": _given(call)}, None)
         return _joined(messages)
     if kind == "tool_use" and "tool_name" in record:
@@ -347,7 +347,7 @@ def _gemini_cli(record: Record) -> list[Message] | None:
 
 def _given(call: Record) -> Json:
     """What a tool of Gemini CLI gave back, out of its `functionResponse`."""
-    for one in _objects(call.get("result")):
+    for one in objects_in(call.get("result")):
         inner = one.get("functionResponse")
         response = inner.get("response") if isinstance(inner, dict) else None
         if isinstance(response, dict):
@@ -365,7 +365,7 @@ def _copilot(record: Record) -> list[Message] | None:
             return [Message(_ROLES[str(kind).partition(".")[0]], as_text(data.get("content")))]
         case "assistant.message":
             calls = [_call(one.get("name"), one.get("arguments"), one.get("toolCallId"))
-                     for one in _objects(data.get("toolRequests"))]  # fmt: skip
+                     for one in objects_in(data.get("toolRequests"))]  # fmt: skip
             return _joined([Message("assistant", as_text(data.get("content")) or None), *calls])
         case "tool.execution_complete":
             result = data.get("result", data.get("error"))
@@ -398,7 +398,7 @@ def _pydantic(record: Record) -> list[Message] | None:
     if record.get("kind") not in ("request", "response"):
         return None
     messages: list[Message] = []
-    for part in _objects(record.get("parts")):
+    for part in objects_in(record.get("parts")):
         match part.get("part_kind"):
             case str(kind) if kind in _PYDANTIC:
                 messages.append(Message(_PYDANTIC[kind], result_text(part.get("content"))[0]))
@@ -417,8 +417,8 @@ def _smolagents(record: Record) -> list[Message] | None:
         return [Message("user", as_text(record["task"]))]
     if "step_number" not in record or not {"model_output", "observations"} <= record.keys():
         return None
-    calls = [call for one in _objects(record.get("tool_calls")) if isinstance(call := one.get("function"), dict)]
-    ids = [one.get("id") for one in _objects(record.get("tool_calls"))]
+    calls = [call for one in objects_in(record.get("tool_calls")) if isinstance(call := one.get("function"), dict)]
+    ids = [one.get("id") for one in objects_in(record.get("tool_calls"))]
     call_messages = [_call(one.get("name"), one.get("arguments"), own) for one, own in zip(calls, ids, strict=False)]
     error = record.get("error")
     fault = as_text(error.get("message") if isinstance(error, dict) else error)
@@ -432,21 +432,17 @@ def _smolagents(record: Record) -> list[Message] | None:
 
 def _browser_use(record: Record) -> list[Message] | None:
     """A step of browser-use's history: what the model thought, the actions that it chose, what each gave."""
-    output, results = record.get("model_output"), _objects(record.get("result"))
+    output, results = record.get("model_output"), objects_in(record.get("result"))
     if not isinstance(output, dict) or not isinstance(output.get("action"), list) or "state" not in record:
         return None
     thought = joined([f"{key}: {item}" for key, item in output.items() if isinstance(item, str) and item])
-    actions = [(name, item) for one in _objects(output["action"]) for name, item in one.items() if item is not None]
+    actions = [(name, item) for one in objects_in(output["action"]) for name, item in one.items() if item is not None]
     calls = tuple(ToolCall(name, arguments_text(item), None) for name, item in actions)
     texts = [as_text(one.get("extracted_content", one.get("error")) or one.get("error")) for one in results]
     return [
         Message("assistant", None, calls, reasoning=thought),
         *(Message("tool", one) for one in texts[: len(calls)]),
     ]
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 _FORMS: tuple[Callable[[Record], list[Message] | None], ...] = (

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
 from tracejury.ingest.conventions.message_json import read_messages
 from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
-from tracejury.ingest.formats.fields import Fields, time_of_any
+from tracejury.ingest.formats.fields import Fields, objects_in, time_of_any
 from tracejury.ingest.formats.otel import take_documents
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.spans import kept
@@ -27,6 +26,10 @@ _SPEAKER = re.compile(r"(?m)^(System|Human|AI|Tool): ")
 _ROLES = {"human": "user", "ai": "assistant"}
 _ASKED = ("chatInput", "sys.query", "query", "question", "input", "prompt", "message", "text")
 _ANSWERED = ("output", "answer", "text", "response", "content", "result")
+
+_N8N_PORTS: dict[str, SpanKind] = {"ai_languageModel": "LLM", "ai_tool": "TOOL", "ai_retriever": "RETRIEVER"}
+_DIFY_NODES: dict[str, SpanKind] = {"llm": "LLM", "tool": "TOOL", "agent": "AGENT", "knowledge-retrieval": "RETRIEVER"}
+_FLOWISE_NODES: dict[str, SpanKind] = {"llmAgentflow": "LLM", "agentAgentflow": "LLM", "toolAgentflow": "TOOL"}
 
 Record = dict[str, Json]
 
@@ -73,7 +76,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     documents: list[Json] = []
     warnings: list[str] = []
     bad = yield from take_documents((source,), lambda value, _: documents.append(value), warnings)
-    name = PurePath(source.file.replace("\\", "/")).name.partition(".")[0]
+    name = source.stem
     executions = [one for document in documents for one in _executions(document, name) if one.nodes]
     if not executions and not bad:
         remedy = "ask n8n for it with includeData=true, or export the run with its nodes"
@@ -116,12 +119,12 @@ def _executions(value: Json, name: str) -> Iterator[_Execution]:
 def _n8n(value: Record, result: Record, name: str) -> _Execution:
     workflow_data = value.get("workflowData")
     workflow = workflow_data if isinstance(workflow_data, dict) else {}
-    types = {as_text(node.get("name")): as_text(node.get("type")) or "" for node in _objects(workflow.get("nodes"))}
+    types = {as_text(node.get("name")): as_text(node.get("type")) or "" for node in objects_in(workflow.get("nodes"))}
     runs = result.get("runData")
     nodes = [
         _n8n_node(node, run, types.get(node, ""))
         for node, some in (runs.items() if isinstance(runs, dict) else ())
-        for run in _objects(some)
+        for run in objects_in(some)
     ]
     error = result.get("error")
     return _Execution(
@@ -133,10 +136,10 @@ def _n8n(value: Record, result: Record, name: str) -> _Execution:
 def _n8n_node(name: str, run: Record, type_name: str) -> _Node:
     data, override = run.get("data"), run.get("inputOverride")
     port = next(iter(data), "main") if isinstance(data, dict) else "main"
-    calls = _objects(run.get("source"))
+    calls = objects_in(run.get("source"))
     error = run.get("error")
     node = _Node(
-        name, {"ai_languageModel": "LLM", "ai_tool": "TOOL", "ai_retriever": "RETRIEVER"}.get(port, "CHAIN"),  # type: ignore[arg-type]
+        name, _N8N_PORTS.get(port, "CHAIN"),
         parent=as_text(calls[0].get("previousNode")) if port != "main" and calls else None,
         inputs=_items(override, port), outputs=_items(data, port), start=time_of_any(run.get("startTime")),
         error=as_text(error.get("message")) if isinstance(error, dict) else None,
@@ -154,7 +157,7 @@ def _n8n_node(name: str, run: Record, type_name: str) -> _Node:
 def _items(value: Json, port: str) -> Json:
     """The JSON of the items at a port of a node; of one item alone it itself."""
     outputs = value.get(port) if isinstance(value, dict) else None
-    items = [one.get("json") for some in (outputs if isinstance(outputs, list) else ()) for one in _objects(some)]
+    items = [one.get("json") for some in (outputs if isinstance(outputs, list) else ()) for one in objects_in(some)]
     return items[0] if len(items) == 1 else items or None
 
 
@@ -166,7 +169,7 @@ def _n8n_model(node: _Node) -> None:
     response = outputs.get("response")
     generations = response.get("generations") if isinstance(response, dict) else None
     for some in generations if isinstance(generations, list) else ():
-        for one in _objects(some if isinstance(some, list) else [some]):
+        for one in objects_in(some if isinstance(some, list) else [some]):
             node.answered.append(Message("assistant", as_text(one.get("text"))))
     usage = outputs.get("tokenUsage", outputs.get("tokenUsageEstimate"))
     node.usage = usage if isinstance(usage, dict) and "tokenUsage" in outputs else {}
@@ -197,12 +200,11 @@ def _dify(rows: Sequence[Record], value: Record, name: str) -> _Execution:
 
 
 def _dify_node(row: Record) -> _Node:
-    kinds: dict[str, SpanKind] = {"llm": "LLM", "tool": "TOOL", "agent": "AGENT", "knowledge-retrieval": "RETRIEVER"}
     process, outputs = opened(row.get("process_data")), opened(row.get("outputs"))
     process_data = process if isinstance(process, dict) else {}
     node = _Node(
         as_text(row.get("title")) or as_text(row.get("node_id")) or "node",
-        kinds.get(str(row.get("node_type")), "CHAIN"), inputs=opened(row.get("inputs")), outputs=outputs,
+        _DIFY_NODES.get(str(row.get("node_type")), "CHAIN"), inputs=opened(row.get("inputs")), outputs=outputs,
         start=time_of_any(row.get("created_at")), end=time_of_any(row.get("finished_at")),
         error=as_text(row.get("error")) or None, model=as_text(process_data.get("model_name")),
         rest={"dify.node_type": row.get("node_type"), "dify.node_id": row.get("node_id")},
@@ -210,7 +212,7 @@ def _dify_node(row: Record) -> _Node:
     if node.kind == "LLM":
         node.asked = [
             Message(as_text(one.get("role")) or "user", as_text(one.get("text")))
-            for one in _objects(process_data.get("prompts"))
+            for one in objects_in(process_data.get("prompts"))
         ]
         text = outputs.get("text") if isinstance(outputs, dict) else outputs
         node.answered = [Message("assistant", as_text(text))] if text else []
@@ -220,7 +222,7 @@ def _dify_node(row: Record) -> _Node:
 
 
 def _flowise(value: Record, name: str) -> _Execution:
-    nodes = [_flowise_node(one) for one in _objects(opened(value.get("executionData")))]
+    nodes = [_flowise_node(one) for one in objects_in(opened(value.get("executionData")))]
     trace_id = as_text(value.get("id")) or as_text(value.get("sessionId")) or name
     start, end = (time_of_any(value.get(key)) for key in ("createdDate", "updatedDate"))
     return _Execution(trace_id, nodes, start=start, end=end)
@@ -231,8 +233,7 @@ def _flowise_node(row: Record) -> _Node:
     data = node_data if isinstance(node_data, dict) else {}
     inputs, outputs = opened(data.get("input")), opened(data.get("output"))
     input_fields, output_fields = (one if isinstance(one, dict) else {} for one in (inputs, outputs))
-    kind: SpanKind = "CHAIN"
-    kind = {"llmAgentflow": "LLM", "agentAgentflow": "LLM", "toolAgentflow": "TOOL"}.get(str(data.get("name")), kind)  # type: ignore[assignment]
+    kind = _FLOWISE_NODES.get(str(data.get("name")), "CHAIN")
     times = output_fields.get("timeMetadata")
     moments = times if isinstance(times, dict) else {}
     node = _Node(
@@ -305,7 +306,3 @@ def _count(draft: SpanDraft, usage: Record) -> None:
     draft.prompt_tokens = integer(counts.take("prompttokens", "inputtokens"))
     draft.completion_tokens = integer(counts.take("completiontokens", "outputtokens"))
     draft.total_tokens = integer(counts.take("totaltokens"))
-
-
-def _objects(value: Json) -> list[Record]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracejury.judging.agreement import errors, frames, reasons
 from tracejury.judging.agreement.errors import RATES
-from tracejury.judging.agreement.estimate import told
+from tracejury.judging.agreement.estimate import joined_reasons
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Missing
 from tracejury.judging.agreement.intervals import DRAWS, divide, mean_bounds
 
@@ -124,4 +124,4 @@ def _reason(row: Mapping[Any, Any], draws: int) -> str | None:
         gaps = {f"value {reasons.INTERVAL}": reasons.FLAT, **gaps}
     flat = [name for name in SPENT if not pd.isna(row[name]) and pd.isna(row[f"{name}_low"])]
     why = {name: reasons.FLAT if row[f"{name}_n"] > 1 else "fewer than two units" for name in flat}
-    return told(gaps | {f"{name} {reasons.INTERVAL}": reason for name, reason in why.items()})
+    return joined_reasons(gaps | {f"{name} {reasons.INTERVAL}": reason for name, reason in why.items()})

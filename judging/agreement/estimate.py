@@ -84,7 +84,7 @@ def _nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def told(reasons: Mapping[str, str]) -> str | None:
+def joined_reasons(reasons: Mapping[str, str]) -> str | None:
     """Names with one reason stand together; None where nothing is undefined."""
     named: dict[str, list[str]] = {}
     for name, reason in reasons.items():
@@ -93,6 +93,6 @@ def told(reasons: Mapping[str, str]) -> str | None:
 
 
 def reason_of(reason: object, name: str) -> str | None:
-    """Return what a reason that `told` wrote says of one estimate; None where it says nothing of it."""
+    """Return what a reason that `joined_reasons` wrote says of one estimate; None where it says nothing of it."""
     parts = (part.partition(": ") for part in str(reason).split("; "))
     return next((why for names, _, why in parts if name in names.split(", ")), None)

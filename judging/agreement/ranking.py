@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import compare, errors, frames, reasons
-from tracejury.judging.agreement.estimate import told
+from tracejury.judging.agreement.estimate import joined_reasons
 from tracejury.judging.agreement.intervals import DRAWS, LEVEL, SEED, Floats, cluster_bootstrap, divide, share_bounds
 
 NO_RANK: Final = "fewer than two judge models answered and were matched with the same errors"
@@ -69,7 +69,7 @@ def _why(row: Mapping[str, Any]) -> str | None:
         empty[f"recall {reasons.INTERVAL}"] = reasons.FLAT
     if pd.isna(row["matched_share"]):
         empty["matched_share"] = why_undefined(row, "matched_share")
-    return told(empty)
+    return joined_reasons(empty)
 
 
 def why_undefined(row: Mapping[Any, Any], name: str) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.estimate import Reason, present, told
+from tracejury.judging.agreement.estimate import Reason, joined_reasons, present
 from tracejury.judging.agreement.intervals import DRAWS, Floats, distinct_rows
 from tracejury.judging.agreement.reliability import (
     alpha_with_interval,
@@ -198,7 +198,7 @@ def self_consistency(repeats: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFra
 
     `repeats`: rater, unit, first, second on 0..3 (missing: skipped); optional judge (the dimension). One row per
     rater and judge: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, each with bounds (by unit);
-    reason says of each undefined one why (`estimate.told`).
+    reason says of each undefined one why (`estimate.joined_reasons`).
     """
     frames.require(repeats, "repeats", ("rater", "unit", "first", "second"))
     long = frames.with_defaults(repeats, {"dimension": ""})
@@ -219,7 +219,7 @@ def self_consistency(repeats: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFra
                     "dimension": dimension,
                     "n": int(selected.sum()),
                     **values,
-                    "reason": told({name: why for name in PAIR_METRICS if values[name] is None}),
+                    "reason": joined_reasons({name: why for name in PAIR_METRICS if values[name] is None}),
                 }
             )
     columns = {

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from tracejury.judging.agreement import errors, findings, matchers, prevalence, trail
-from tracejury.judging.agreement.estimate import Reason, reason_of, told
+from tracejury.judging.agreement.estimate import Reason, joined_reasons, reason_of
 
 Why = Callable[[Mapping[str, Any], str], str]
 """Of a row and the name of an undefined estimate: why it is undefined."""
@@ -45,7 +45,7 @@ def _told(
     for name, of in bounds.items():
         if not gaps[name] and gaps[f"{of}_low"]:
             reasons[f"{name} {INTERVAL}"] = _WITHHELD.get(name, FLAT)
-    return told(reasons)
+    return joined_reasons(reasons)
 
 
 def of_long(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def of_grid(grid: pd.DataFrame, error_pairs: pd.DataFrame) -> pd.DataFrame:
         .replace({"not_applicable": "not applicable", "not_matched": errors.NOT_MATCHED})
     )
     rows = [
-        told({str(dimension): str(state) for dimension, state in row.items() if state != "scored"})
+        joined_reasons({str(dimension): str(state) for dimension, state in row.items() if state != "scored"})
         for row in unsaid[[name for name in grid.columns if name not in keys]].to_dict("records")
     ]
     return grid.assign(reason=pd.Series(rows, index=grid.index, dtype="object"))
@@ -121,7 +121,7 @@ def each_of(reasons: pd.Series, name: str) -> pd.Series:
 
 
 def carried(row: Mapping[str, Any], name: str) -> str:
-    """The reason that the row, written by `told`, has for this estimate."""
+    """The reason that the row, written by `joined_reasons`, has for this estimate."""
     return str(reason_of(row["reason"], name))
 
 

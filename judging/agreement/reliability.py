@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
-from tracejury.judging.agreement.estimate import Estimate, Reason, present, told
+from tracejury.judging.agreement.estimate import Estimate, Reason, joined_reasons, present
 from tracejury.judging.agreement.intervals import (
     DRAWS,
     SEED,
@@ -406,7 +406,7 @@ def reliability_table(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = 
     model, judge and split: runs, units, n (units with two ratings), failed, not_applicable, interval alpha with its
     bounds (`alpha_bounds`) and jackknife-t bounds, P(alpha < .667), P(alpha < .8) and undefined resamples, ordinal and
     nominal alpha, AC2, percent agreement, mean standard deviation with its interval, share of identical units,
-    share of unscored replies. `reason` says of each undefined estimate why (`estimate.told`).
+    share of unscored replies. `reason` says of each undefined estimate why (`estimate.joined_reasons`).
     """
     rows = [
         {"judge_model": judge_model, "dimension": dimension, "split": split, **_judge_row(matrix, draws, seed)}
@@ -556,7 +556,7 @@ def _judge_row(matrix: Matrix, draws: int, seed: int) -> dict[str, object]:
         }
         gaps |= {"p_below_667": "no resamples", "p_below_800": "no resamples"} if boot.undefined[0] == draws else {}
         gaps |= {"alpha_jackknife_low": "traces do not vary" if np.isnan(low) else "undefined without one trace"}
-    return row | {"reason": told({name: why for name, why in gaps.items() if _is_empty(row.get(name))})}
+    return row | {"reason": joined_reasons({name: why for name, why in gaps.items() if _is_empty(row.get(name))})}
 
 
 _RESAMPLED: Final = ("p_below_667", "p_below_800", "alpha_jackknife_low")

@@ -8,14 +8,14 @@ import pandas as pd
 
 from tracejury.judging.agreement import compare, errors, frames, raters, reasons, reliability, scores
 from tracejury.judging.agreement.compare import holm
-from tracejury.judging.agreement.estimate import told
+from tracejury.judging.agreement.estimate import joined_reasons
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.interaction import LEAST_TRACES, equal_means
 from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats
 from tracejury.judging.agreement.slices import (
     AMONG_PEOPLE,
     checked_slices,
-    placed_in,
+    placed_by,
     slice_order,
     stacked,
     with_traces,
@@ -41,8 +41,8 @@ def compared_slices(
     known, both = checked_slices(slices), compare.paired_errors(left, right)
     parts = [
         _compared_by(placed, left, right, draws, seed).assign(by=by)
-        for by in dict.fromkeys(known["by"])
-        if (placed := placed_in(both, known[known["by"] == by], by_error=True)) is not None and len(placed)
+        for by, placed in placed_by(both, known, by_error=True)
+        if len(placed)
     ]
     return stacked(parts, compared_columns())
 
@@ -96,7 +96,7 @@ def _why_empty(row: Mapping[Any, Any], draws: int) -> str | None:
     gaps = {} if row["n"] else dict.fromkeys(("left", "right", "difference"), "no positives")
     if row["n"] and draws and pd.isna(row["low"]):
         gaps = {f"difference {reasons.INTERVAL}": reasons.FLAT}
-    return told(gaps | (dict.fromkeys(("p", "p_holm"), row["why"]) if pd.isna(row["p"]) else {}))
+    return joined_reasons(gaps | (dict.fromkeys(("p", "p_holm"), row["why"]) if pd.isna(row["p"]) else {}))
 
 
 def slice_tests(
@@ -131,7 +131,7 @@ def slice_tests(
         {"by": by, "kind": kind, **row}
         for by in dict.fromkeys(known["by"])
         for kind, values in units.items()
-        if (placed := placed_in(values, known[known["by"] == by], by_error=kind in frames.KINDS)) is not None
+        for _, placed in placed_by(values, known[known["by"] == by], by_error=kind in frames.KINDS)
         for row in _test_rows(placed, judges[kind], draws, seed)
     ]
     columns = slice_test_columns()
@@ -158,12 +158,10 @@ def recall_differences(
     or more): low_slice, low (recall), low_n (errors) of the slice with the lowest recall, high_slice, high, high_n of
     that with the highest; p of one recall in all slices, p_holm over all rows of the table.
     """
-    known = checked_slices(slices)
     units = _error_units(errors.checked_pairs(error_pairs), "caught", missing)
     rows = [
         {"by": by, **dict(zip(_JUDGE, judge, strict=True)), **row}
-        for by in dict.fromkeys(known["by"])
-        if (placed := placed_in(units, known[known["by"] == by], by_error=True)) is not None
+        for by, placed in placed_by(units, checked_slices(slices), by_error=True)
         for judge, part in placed.groupby(_JUDGE)
         if (row := _apart(part, draws, seed)) is not None
     ]
@@ -319,7 +317,7 @@ def _tested(part: pd.DataFrame, draws: int, seed: int) -> dict[str, Any]:
         "p": p,
         "n_interaction": len(shared),
         "p_interaction": p_interaction,
-        "reason": told(
+        "reason": joined_reasons(
             {one: why for name, (value, why) in gaps.items() if np.isnan(value) for one in (name, f"{name}_holm")}
         ),
     }

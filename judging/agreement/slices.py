@@ -1,7 +1,7 @@
 """Agreement by slice: errors and scores of judges and people within parts of the traces."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import pandas as pd
@@ -53,11 +53,9 @@ def _sliced(
     pairs: pd.DataFrame, slices: pd.DataFrame, make: Callable[[pd.DataFrame], pd.DataFrame], *, by_error: bool = False
 ) -> list[pd.DataFrame]:
     """The rows that `make` gives of each slice, those of one kind together, each with its `by` and `slice`."""
-    known = checked_slices(slices)
     return [
         _of_slices(placed, make).assign(by=by)
-        for by in dict.fromkeys(known["by"])
-        if (placed := placed_in(pairs, known[known["by"] == by], by_error=by_error)) is not None
+        for by, placed in placed_by(pairs, checked_slices(slices), by_error=by_error)
     ]
 
 
@@ -205,7 +203,7 @@ def people_error_columns() -> dict[str, str]:
 def in_slice(pairs: pd.DataFrame, slices: pd.DataFrame, by: str, name: str, *, by_error: bool) -> pd.DataFrame:
     """The pairs of errors, or of scores, that a slice counts."""
     known = checked_slices(slices)
-    placed = placed_in(pairs, known[known["by"] == by], by_error=by_error)
+    placed = dict(placed_by(pairs, known[known["by"] == by], by_error=by_error)).get(by)
     return pairs.head(0) if placed is None else placed[placed["slice"] == name].drop(columns="slice")
 
 
@@ -219,8 +217,15 @@ def slice_order(names: Sequence[str]) -> list[str]:
     return sorted(set(names), key=place)
 
 
-def placed_in(pairs: pd.DataFrame, own: pd.DataFrame, *, by_error: bool) -> pd.DataFrame | None:
-    """The pairs with their `slice`; None of scores where slices are those of errors alone."""
+def placed_by(pairs: pd.DataFrame, slices: pd.DataFrame, *, by_error: bool) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each kind of checked slices and the pairs with their `slice`; of scores none of slices of errors alone."""
+    for by in dict.fromkeys(slices["by"]):
+        placed = _placed(pairs, slices[slices["by"] == by], by_error=by_error)
+        if placed is not None:
+            yield by, placed
+
+
+def _placed(pairs: pd.DataFrame, own: pd.DataFrame, *, by_error: bool) -> pd.DataFrame | None:
     of_errors = own[own["error_id"] != ""]
     if by_error and len(of_errors):
         keys, known = ["trace_id", "error_id"], of_errors[["trace_id", "error_id", "slice"]]

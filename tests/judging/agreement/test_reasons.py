@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tests.judging.agreement.test_tables import small_inputs
 
-from tracejury.judging.agreement.estimate import told
+from tracejury.judging.agreement.estimate import joined_reasons
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.tables import TABLES, tables_from_frames
 
@@ -100,9 +100,9 @@ def is_told(column: str, reason: object, *, is_listed: bool) -> bool:
 
 
 def test_names_with_one_reason_stand_together() -> None:
-    said = told({"f1": "no positives", "ac2": "no variation", "f2": "no positives"})
+    said = joined_reasons({"f1": "no positives", "ac2": "no variation", "f2": "no positives"})
     assert said == "f1, f2: no positives; ac2: no variation"
-    assert told({}) is None
+    assert joined_reasons({}) is None
 
 
 def test_rates_of_zero_without_bounds_say_so_and_no_interval_is_missed_that_was_not_asked_for() -> None:
