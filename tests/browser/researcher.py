@@ -13,7 +13,4 @@ def settled(page: Page) -> None:
 
 def choose_first_row(table: Locator) -> None:
     """Tick the first row of a `st.dataframe`: it is drawn on a canvas, so by place."""
-    table.scroll_into_view_if_needed()
-    box = table.locator("canvas").first.bounding_box()
-    assert box is not None
-    table.page.mouse.click(box["x"] + 16, box["y"] + 35 + 17)
+    table.locator("canvas").first.click(position={"x": 16, "y": 35 + 17}, force=True)

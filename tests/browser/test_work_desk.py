@@ -70,7 +70,7 @@ def test_evidence_is_the_code_points_of_the_stored_text(open_desk: OpenDesk) -> 
 def test_evidence_by_mouse_and_by_sentence_keys(open_desk: OpenDesk) -> None:
     desk = open_desk()
     goal = desk.page.locator('[data-block="1"] .tj-text[data-field="message:1"]')
-    goal.scroll_into_view_if_needed()
+    goal.hover()  # which looks again where the page was drawn anew, as scrolling alone does not
     box = goal.bounding_box()
     assert box is not None
     desk.page.mouse.move(box["x"] + 1, box["y"] + 8)
