@@ -16,7 +16,8 @@ from tests.judging.team import many_traces, submit
 from tests.judging.team import trace_id as team_trace
 
 from tracejury.ingest.batch import store
-from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.ingest.store import open_engine, read_transaction, write_transaction
+from tracejury.ingest.store.search import make_index
 from tracejury.judging.agreement.errors import error_estimates, error_table, suite_coverage
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
@@ -725,6 +726,14 @@ class TestSchema:
         with read_transaction(opened.engine) as connection:
             context = MigrationContext.configure(connection, opts={"include_object": ours})
             assert compare_metadata(context, tables.metadata) == []
+
+    def test_the_migrations_make_the_index_of_words_that_search_counts_on(
+        self, migrates_itself: None, opened: Workspace
+    ) -> None:
+        made = "SELECT sql FROM sqlite_master WHERE name = 'span_fts'"
+        with open_engine("sqlite://").begin() as memory, read_transaction(opened.engine) as connection:
+            make_index(memory)
+            assert connection.exec_driver_sql(made).scalar_one() == memory.exec_driver_sql(made).scalar_one()
 
     def test_head_is_the_newest_migration(self, opened: Workspace) -> None:
         with read_transaction(opened.engine) as connection:

@@ -822,7 +822,7 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
         op.execute(
             "CREATE VIRTUAL TABLE span_fts USING fts5("
-            "body, content='', detail='none', tokenize='unicode61 remove_diacritics 2')"
+            "body, content='', detail='none', prefix='1 2 3', tokenize='unicode61 remove_diacritics 2')"
         )
     else:
         op.execute("CREATE TABLE span_search (span_key INTEGER PRIMARY KEY, body tsvector NOT NULL)")
