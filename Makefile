@@ -38,7 +38,7 @@ $(STAMP)/browser:
 	fi
 	@mkdir -p $(STAMP) && touch $@
 
-# The environment of ARE that the tests of GAIA2 runs need; kept in .venv/cache.
+# The environment of ARE that the tests of GAIA2 need; kept in .venv/cache.
 $(STAMP)/are: data/gaia2/requirements.txt $(STAMP)/installed
 	@TRACEJURY_CACHE=$(CURDIR)/$(VENV)/cache $(BIN)/tracejury gaia2 setup
 	@touch $@

@@ -10,23 +10,23 @@ from typing import Literal, get_args
 from tracejury.ingest.formats.gaia2.setting import SETTING
 from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, whole, word
 from tracejury.ingest.formats.gaia2.verdict import (
-    JUDGE_OR_RUN_RAISED,
+    EXECUTION_RAISED,
+    EXECUTION_RAISED_UNSCORED,
+    JUDGE_OR_EXECUTION_RAISED,
     JUDGE_RAISED,
     NO_JUDGE,
-    ORACLE_RUN,
-    RUN_RAISED,
-    RUN_RAISED_UNSCORED,
+    ORACLE_EXECUTION,
     TIME_LIMIT,
 )
 from tracejury.ingest.formats.maseval import SCORED_STATUSES
 from tracejury.ingest.trace import Json, Outcome
 
-RunStatus = Literal[
+ExecutionStatus = Literal[
     "success", "failed", "max_iterations", "agent_raised", "environment_error", "user_error", "timeout",
     "judge_failed", "no_judge", "setup_failed", "stopped", "raised", "unclear", "oracle",
     "superseded",
 ]  # fmt: skip
-STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
+STATUSES: tuple[ExecutionStatus, ...] = get_args(ExecutionStatus)
 FAULTS: Mapping[str, str] = {
     "failed": "agent",
     "max_iterations": "agent",
@@ -39,7 +39,7 @@ FAULTS: Mapping[str, str] = {
     "stopped": "person",
 }
 """Who is at fault where an execution did not succeed; no entry where nobody is, or nobody knows."""
-_OF_MASEVAL: Mapping[str, RunStatus] = {
+_OF_MASEVAL: Mapping[str, ExecutionStatus] = {
     "agent_error": "agent_raised",
     "environment_error": "environment_error",
     "user_error": "user_error",
@@ -48,18 +48,18 @@ _OF_MASEVAL: Mapping[str, RunStatus] = {
     "setup_failed": "setup_failed",
     "unknown_execution_error": "raised",
 }
-_OF_REASON: Mapping[str, RunStatus] = {
-    ORACLE_RUN: "oracle",
+_OF_REASON: Mapping[str, ExecutionStatus] = {
+    ORACLE_EXECUTION: "oracle",
     TIME_LIMIT: "timeout",
     JUDGE_RAISED: "judge_failed",
     NO_JUDGE: "no_judge",
-    RUN_RAISED: "agent_raised",
-    RUN_RAISED_UNSCORED: "raised",
+    EXECUTION_RAISED: "agent_raised",
+    EXECUTION_RAISED_UNSCORED: "raised",
 }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
+class Execution:
     """One execution of a scenario. `score` is what its harness counts (1, 0 or None), `verdict` what a judge decided.
 
     They differ where the judge raised or time ran out: ARE counts 0, and nobody judged. `reason` says why there is
@@ -75,7 +75,7 @@ class Run:
     repeat: int | None = None
     capability: str = "unknown"
     phase: str = "standard"
-    status: RunStatus = "unclear"
+    status: ExecutionStatus = "unclear"
     score: float | None
     verdict: float | None
     partial: float | None = None
@@ -94,7 +94,7 @@ class Run:
         return FAULTS.get(self.status)
 
     @property
-    def judged(self) -> Run:
+    def judged(self) -> Execution:
         """The execution with the judge's decision for its score."""
         return replace(self, score=self.verdict)
 
@@ -144,11 +144,11 @@ class Gsr:
     macro_sd: float | None
     macro_sem: float | None
     by_capability: Mapping[str, Rate] = field(default_factory=dict)
-    unscored: tuple[Run, ...] = ()
-    unjudged: tuple[Run, ...] = ()
+    unscored: tuple[Execution, ...] = ()
+    unjudged: tuple[Execution, ...] = ()
 
 
-def gsr(runs: Iterable[Run]) -> Gsr:
+def gsr(executions: Iterable[Execution]) -> Gsr:
     """The goal success rate as ARE 1.2 counts it (`benchmark/report_stats.py`), as shares of 1 instead of percent.
 
     Only executions with a score count; one that raised counts 0; one that no judge saw is left out, and so is an
@@ -156,7 +156,7 @@ def gsr(runs: Iterable[Run]) -> Gsr:
     counts a capability without any scored execution as 0 in it, here it is left out. Where nothing was scored ARE
     prints 0, here the rate is None; where there is one repeat ARE prints a deviation of 0, here it is None.
     """
-    counted = tuple(run for run in runs if run.counts)
+    counted = tuple(execution for execution in executions if execution.counts)
     groups = _grouped(counted)
     by_capability = {key: rate(group) for key, group in sorted(groups.items())}
     macro_sd, macro_sem = _spread([score for one in _repeats(counted) if (score := _macro(one)) is not None])
@@ -166,60 +166,62 @@ def gsr(runs: Iterable[Run]) -> Gsr:
         macro_sd=macro_sd,
         macro_sem=macro_sem,
         by_capability=by_capability,
-        unscored=tuple(run for run in counted if run.score is None),
-        unjudged=tuple(run for run in counted if run.score is not None and run.verdict is None),
+        unscored=tuple(execution for execution in counted if execution.score is None),
+        unjudged=tuple(execution for execution in counted if execution.score is not None and execution.verdict is None),
     )
 
 
-def rate(runs: Sequence[Run]) -> Rate:
+def rate(executions: Sequence[Execution]) -> Rate:
     """Successes among scored executions; a scenario is passed at k when one succeeded, pass^k when all did."""
-    scored = [run for run in runs if run.score is not None]
+    scored = [execution for execution in executions if execution.score is not None]
     by_scenario: dict[tuple[str, str], list[float]] = {}
-    for run in scored:
-        by_scenario.setdefault((run.scenario, run.phase), []).append(run.score or 0.0)
+    for execution in scored:
+        by_scenario.setdefault((execution.scenario, execution.phase), []).append(execution.score or 0.0)
     repeats = _repeats(scored)
     sd, sem = _spread([share for one in repeats if (share := _share(one)) is not None])
-    durations = [run.duration_s for run in runs if run.duration_s is not None]
+    durations = [execution.duration_s for execution in executions if execution.duration_s is not None]
     return Rate(
-        executions=len(runs),
+        executions=len(executions),
         scored=len(scored),
-        succeeded=sum(run.score == 1 for run in scored),
+        succeeded=sum(execution.score == 1 for execution in scored),
         rate=_share(scored),
         repeats=len(repeats),
         sd=sd,
         sem=sem,
-        scenarios=len({(run.scenario, run.phase) for run in runs}),
+        scenarios=len({(execution.scenario, execution.phase) for execution in executions}),
         pass_at_k=sum(max(scores) > 0 for scores in by_scenario.values()),
         pass_k=sum(min(scores) == 1 for scores in by_scenario.values()),
         duration_s=sum(durations) / len(durations) if durations else None,
         duration_sd=stdev(durations) if len(durations) > 1 else None,
-        partial=_share([replace(run, score=run.partial) for run in scored if run.partial is not None]),
+        partial=_share(
+            [replace(execution, score=execution.partial) for execution in scored if execution.partial is not None]
+        ),
     )
 
 
-def _share(runs: Sequence[Run]) -> float | None:
-    scores = [run.score for run in runs if run.score is not None]
+def _share(executions: Sequence[Execution]) -> float | None:
+    scores = [execution.score for execution in executions if execution.score is not None]
     return sum(scores) / len(scores) if scores else None
 
 
-def _macro(runs: Sequence[Run]) -> float | None:
-    shares = [share for group in _grouped(runs).values() if (share := _share(group)) is not None]
+def _macro(executions: Sequence[Execution]) -> float | None:
+    shares = [share for group in _grouped(executions).values() if (share := _share(group)) is not None]
     return sum(shares) / len(shares) if shares else None
 
 
-def _grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(run.group, []).append(run)
+def _grouped(executions: Sequence[Execution]) -> dict[str, list[Execution]]:
+    groups: dict[str, list[Execution]] = {}
+    for execution in executions:
+        groups.setdefault(execution.group, []).append(execution)
     return groups
 
 
-def _repeats(runs: Sequence[Run]) -> list[list[Run]]:
+def _repeats(executions: Sequence[Execution]) -> list[list[Execution]]:
     """The scored executions of each repeat that a file numbers."""
-    repeats: dict[int, list[Run]] = {}
-    for run in runs:
-        if run.score is not None and run.repeat is not None:
-            repeats.setdefault(run.repeat, []).append(run)
+    repeats: dict[int, list[Execution]] = {}
+    for execution in executions:
+        if execution.score is not None and execution.repeat is not None:
+            repeats.setdefault(execution.repeat, []).append(execution)
     return [repeats[number_] for number_ in sorted(repeats)]
 
 
@@ -230,12 +232,14 @@ def _spread(rates: Sequence[float]) -> tuple[float | None, float | None]:
     return stdev(rates), stdev(rates) / len(rates) ** 0.5
 
 
-def run_of(trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, duration_s: float | None) -> Run:
+def execution_of(
+    trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, duration_s: float | None
+) -> Execution:
     """The execution of a trace by its outcome and its attributes."""
     setting = mapping(attributes.get(SETTING))
     harness = word(setting.get("harness")) or "unknown"
     entry = _verdict_of_maseval(attributes) if harness == "MASEval" else {}
-    return Run(
+    return Execution(
         trace_id=trace_id,
         harness=harness,
         agent=word(setting.get("agent")),
@@ -245,9 +249,9 @@ def run_of(trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, du
         repeat=whole(setting.get("repeat")),
         capability=word(setting.get("capability")) or word(attributes.get("capability")) or "unknown",
         phase=word(setting.get("phase")) or "standard",
-        status=run_status(result, attributes),
+        status=execution_status(result, attributes),
         score=maseval_score(result, entry) if harness == "MASEval" else are_score(result),
-        verdict=None if result.reason == RUN_RAISED else result.score,
+        verdict=None if result.reason == EXECUTION_RAISED else result.score,
         partial=_partial(entry) if entry else None,
         reason=_reason(result),
         duration_s=duration_s,
@@ -258,32 +262,34 @@ def run_of(trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, du
 
 def _reason(result: Outcome) -> str | None:
     """Why there is no verdict: of an execution that raised and is unscored what was raised, where the file says it."""
-    return (result.exception_message or result.reason) if result.reason == RUN_RAISED_UNSCORED else result.reason
+    return (result.exception_message or result.reason) if result.reason == EXECUTION_RAISED_UNSCORED else result.reason
 
 
-def latest(runs: Sequence[Run]) -> list[Run]:
+def latest(executions: Sequence[Execution]) -> list[Execution]:
     """The executions, each that was made again marked as superseded: it keeps its trace and leaves the rates."""
-    newest: dict[tuple[object, ...], Run] = {}
-    for run in runs:
-        if run.attempt is not None:
-            known = newest.setdefault(_place(run), run)
-            newest[_place(run)] = run if run.attempt > (known.attempt or 0) else known
-    return [_superseded(run, newest.get(_place(run), run)) for run in runs]
+    newest: dict[tuple[object, ...], Execution] = {}
+    for execution in executions:
+        if execution.attempt is not None:
+            known = newest.setdefault(_place(execution), execution)
+            newest[_place(execution)] = execution if execution.attempt > (known.attempt or 0) else known
+    return [_superseded(execution, newest.get(_place(execution), execution)) for execution in executions]
 
 
-def _place(run: Run) -> tuple[object, ...]:
-    return (*run.key, run.group, run.scenario, run.repeat)
+def _place(execution: Execution) -> tuple[object, ...]:
+    return (*execution.key, execution.group, execution.scenario, execution.repeat)
 
 
-def _superseded(run: Run, newest: Run) -> Run:
-    if run.attempt is None or newest.attempt == run.attempt:
-        return run
-    return replace(run, status="superseded", score=None, verdict=None, reason=f"run again as {newest.trace_id}")
+def _superseded(execution: Execution, newest: Execution) -> Execution:
+    if execution.attempt is None or newest.attempt == execution.attempt:
+        return execution
+    return replace(
+        execution, status="superseded", score=None, verdict=None, reason=f"executed again as {newest.trace_id}"
+    )
 
 
-def run_status(result: Outcome, attributes: Mapping[str, Json]) -> RunStatus:
+def execution_status(result: Outcome, attributes: Mapping[str, Json]) -> ExecutionStatus:
     """How the execution ended, in one word for every harness: its own where it was made here, else by the file."""
-    own = word(mapping(attributes.get("row")).get("run_status"))
+    own = word(mapping(attributes.get("row")).get("execution_status"))
     if own in STATUSES:
         return own
     of_maseval = _OF_MASEVAL.get(result.row_status or "") if result.source == "maseval" else None
@@ -299,12 +305,12 @@ def run_status(result: Outcome, attributes: Mapping[str, Json]) -> RunStatus:
 
 def are_score(result: Outcome) -> float | None:
     """What ARE counts for an execution: its own status where a row says it, else what the verdict comes to there."""
-    if result.reason == ORACLE_RUN:
+    if result.reason == ORACLE_EXECUTION:
         return None
     if result.row_status is not None:
         return {"success": 1.0, "failed": 0.0}.get(result.row_status)
     doubt = (result.reason or "").partition(";")[0]
-    return 0.0 if doubt in {JUDGE_RAISED, JUDGE_OR_RUN_RAISED.partition(";")[0], TIME_LIMIT} else result.score
+    return 0.0 if doubt in {JUDGE_RAISED, JUDGE_OR_EXECUTION_RAISED.partition(";")[0], TIME_LIMIT} else result.score
 
 
 def maseval_score(result: Outcome, entry: Mapping[str, Json]) -> float | None:

@@ -26,7 +26,7 @@ from tracejury.judging.gaia2.environment import (
     size_of,
 )
 from tracejury.judging.gaia2.scenarios import CAPABILITIES, check_capabilities, check_split, read_scenarios
-from tracejury.judging.gaia2.settings import RunSettings
+from tracejury.judging.gaia2.settings import ExecutionSettings
 
 DATA_SET = "meta-agents-research-environments/gaia2"
 REVISION = "78ea3bdbdeec2bdcd6afa5420915d8a22f23ed99"  # the one that MASEval 0.5.1 pins
@@ -119,16 +119,16 @@ def _run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **option
     settings = _settings(options)
     chosen = read_scenarios(scenarios, capabilities=options["capability"], limit=options["limit"])
     again = tuple(name.strip() for name in options["again"].split(",") if name.strip())
-    cells = plan(home_folder(home), chosen, settings, repeats=options["repeats"], again=again)
+    jobs = plan(home_folder(home), chosen, settings, repeats=options["repeats"], again=again)
     total = len(chosen) * options["repeats"]
     say(
-        f"{counted(len(chosen), 'scenario')}, {counted(total, 'execution')}, {len(cells)} to make; "
+        f"{counted(len(chosen), 'scenario')}, {counted(total, 'execution')}, {len(jobs)} to make; "
         f"settings {settings.hash}; "
-        f"at most {settings.time_limit_s * len(cells) / options['workers'] / 3600:,.1f} hours"
+        f"at most {settings.time_limit_s * len(jobs) / options['workers'] / 3600:,.1f} hours"
     )
     if options["dry_run"]:
-        return _dry_run(cells, as_json=as_json)
-    if not cells:
+        return _dry_run(jobs, as_json=as_json)
+    if not jobs:
         click.echo(json.dumps({"executions": [], "left": 0}) if as_json else "nothing to do: every execution exists")
         return 0
     workspace, models = opened(home, create=True), _models(options, settings)
@@ -137,7 +137,7 @@ def _run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **option
     def show(done: Done) -> None:
         shown.append(done)
         message = f": {done.message}" if done.message else ""
-        say(f"{len(shown)}/{len(cells)} {done.run.status} {done.cell.name}, {done.seconds:,.0f} s{message}")
+        say(f"{len(shown)}/{len(jobs)} {done.execution.status} {done.job.name}, {done.seconds:,.0f} s{message}")
 
     benchmark = Benchmark(
         home=workspace.home,
@@ -148,13 +148,13 @@ def _run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **option
         on_done=show,
         then=_checks(workspace.engine) if options["then_judge"] == "checks" else None,
     )
-    done = _with_signals(benchmark, cells, options["workers"])
-    _report(done, settings, left=len(cells) - len(done), as_json=as_json)
+    done = _with_signals(benchmark, jobs, options["workers"])
+    _report(done, settings, left=len(jobs) - len(done), as_json=as_json)
     ended_well = {"success", "failed", "max_iterations", "no_judge", "oracle", "agent_raised"}
-    return 0 if len(done) == len(cells) and all(one.run.status in ended_well for one in done) else 1
+    return 0 if len(done) == len(jobs) and all(one.execution.status in ended_well for one in done) else 1
 
 
-def _settings(options: dict[str, Any]) -> RunSettings:
+def _settings(options: dict[str, Any]) -> ExecutionSettings:
     from tracejury.judging.gaia2.answers import script_digest
 
     oracle = options["oracle"]
@@ -163,7 +163,7 @@ def _settings(options: dict[str, Any]) -> RunSettings:
         raise ValueError("an execution needs a model. Try: --model NAME, or --oracle for the scenario's own events")
     if not oracle and bool(judge) == options["no_judge"]:
         raise ValueError("an execution needs a judge's model or none. Try: --judge-model NAME, or --no-judge")
-    return RunSettings(
+    return ExecutionSettings(
         model="oracle" if oracle else model,
         judge_model=None if oracle or options["no_judge"] else judge,
         api_base=options["api_base"],
@@ -182,7 +182,7 @@ def _settings(options: dict[str, Any]) -> RunSettings:
     )
 
 
-def _models(options: dict[str, Any], settings: RunSettings) -> Any:
+def _models(options: dict[str, Any], settings: ExecutionSettings) -> Any:
     from tracejury.judging.gaia2.answers import is_script, make_chat
     from tracejury.judging.gaia2.benchmark import Models
     from tracejury.judging.judges.model import known_prices, read_prices
@@ -226,20 +226,20 @@ def _checks(engine: Any) -> Any:
     return lambda trace_id: judge_all(engine, traces=[trace_id])
 
 
-def _with_signals(benchmark: Any, cells: Sequence[Any], workers: int) -> Any:
-    """Run the cells; Ctrl-C and SIGTERM end the executions under way, each with its partial trace."""
+def _with_signals(benchmark: Any, jobs: Sequence[Any], workers: int) -> Any:
+    """Make these executions; Ctrl-C and SIGTERM end those under way, each with its partial trace."""
     if threading.current_thread() is not threading.main_thread():
-        return benchmark.run(cells, workers=workers)
+        return benchmark.run(jobs, workers=workers)
     known = {name: signal.signal(name, lambda *_: benchmark.stop()) for name in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return benchmark.run(cells, workers=workers)
+        return benchmark.run(jobs, workers=workers)
     finally:
         for name, handler in known.items():
             signal.signal(name, handler)
 
 
-def _dry_run(cells: Sequence[Any], *, as_json: bool) -> int:
-    rows = [{"execution": one.name, "capability": one.scenario.capability, "repeat": one.repeat} for one in cells]
+def _dry_run(jobs: Sequence[Any], *, as_json: bool) -> int:
+    rows = [{"execution": one.name, "capability": one.scenario.capability, "repeat": one.repeat} for one in jobs]
     if as_json:
         print_json({"executions": rows, "left": len(rows)})
     else:
@@ -248,20 +248,20 @@ def _dry_run(cells: Sequence[Any], *, as_json: bool) -> int:
     return 0
 
 
-def _report(done: Sequence[Any], settings: RunSettings, *, left: int, as_json: bool) -> None:
+def _report(done: Sequence[Any], settings: ExecutionSettings, *, left: int, as_json: bool) -> None:
     from tracejury.ingest.gsr import gsr
 
-    estimates, judged = gsr(one.run for one in done), gsr(one.run.judged for one in done)
+    estimates, judged = gsr(one.execution for one in done), gsr(one.execution.judged for one in done)
     if as_json:
         rows = [
             {
-                "execution": one.cell.name,
-                "scenario": one.cell.scenario.scenario_id,
-                "capability": one.run.capability,
-                "repeat": one.cell.repeat,
-                "status": one.run.status,
-                "fault": one.run.fault,
-                "score": one.run.score,
+                "execution": one.job.name,
+                "scenario": one.job.scenario.scenario_id,
+                "capability": one.execution.capability,
+                "repeat": one.job.repeat,
+                "status": one.execution.status,
+                "fault": one.execution.fault,
+                "score": one.execution.score,
                 "tokens": one.tokens,
                 "cost_usd": one.cost_usd,
                 "seconds": one.seconds,
@@ -309,9 +309,9 @@ def proof(are_python: Path | None, *, as_json: bool) -> int:
 
 def show_executions(home: Path | None, *, as_json: bool) -> int:
     """Where every execution stands that was started here."""
-    from tracejury.judging.gaia2.folders import run_states
+    from tracejury.judging.gaia2.folders import execution_states
 
-    states = run_states(opened(home).home)
+    states = execution_states(opened(home).home)
     if as_json:
         print_json([{name: _plain(getattr(one, name)) for name in one.__slots__} for one in states])
         return 0
@@ -329,9 +329,9 @@ def _plain(value: Any) -> Any:
 
 def stop(names: Sequence[str], home: Path | None, *, everything: bool) -> int:
     """Ask the process that works on these executions to end them. Exit code 1 where one is not running."""
-    from tracejury.judging.gaia2.folders import request_stop, run_states
+    from tracejury.judging.gaia2.folders import execution_states, request_stop
 
-    running = {one.trace_id: one for one in run_states(opened(home).home) if one.status == "running"}
+    running = {one.trace_id: one for one in execution_states(opened(home).home) if one.status == "running"}
     missing = [name for name in names if name not in running]
     for name in missing:
         say(f"{name} is not running")

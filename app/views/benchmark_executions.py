@@ -14,7 +14,7 @@ from tracejury.app.components.data_table import data_table
 from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.session import workspace
 from tracejury.ingest.table import span_frame
-from tracejury.judging.gaia2.folders import RunState, request_stop, run_states
+from tracejury.judging.gaia2.folders import ExecutionState, execution_states, request_stop
 from tracejury.judging.gaia2.live import last_words, live_trace
 
 REFRESH_S = 2.0
@@ -26,14 +26,14 @@ DECIDED = frozenset({"success", "failed", "max_iterations"})
 
 def benchmark_card() -> None:
     """The card of benchmark executions; nothing where none was started here."""
-    states = run_states(workspace().home)
+    states = execution_states(workspace().home)
     if states:
         is_open = any(one.status == "running" for one in states)
         st.fragment(_card, key="card-benchmark", run_every=REFRESH_S if is_open else None)()
 
 
 def _card() -> None:
-    every = run_states(workspace().home)
+    every = execution_states(workspace().home)
     states = _open_to_me(every)
     running = [one for one in states if one.status == "running"]
     with st.container(border=True):
@@ -47,7 +47,7 @@ def _card() -> None:
             _one(state)
 
 
-def _open_to_me(states: Sequence[RunState]) -> list[RunState]:
+def _open_to_me(states: Sequence[ExecutionState]) -> list[ExecutionState]:
     """Those that the person at the screen does not label blind; that this person now knows how they ended is stored."""
     blind = listings.blind_to_me()
     shown = [one for one in states if one.trace_id not in blind]
@@ -56,14 +56,14 @@ def _open_to_me(states: Sequence[RunState]) -> list[RunState]:
     return shown
 
 
-def _chosen(states: Sequence[RunState]) -> RunState | None:
+def _chosen(states: Sequence[ExecutionState]) -> ExecutionState | None:
     """The execution that is chosen by its name: rows move while executions start, and Stop must not meet another."""
     by_name = {one.trace_id: one for one in states}
     name = st.selectbox("Benchmark execution", list(by_name), index=None, key="benchmark-execution", width=760)
     return by_name.get(str(name))
 
 
-def _table(states: Sequence[RunState]) -> pd.DataFrame:
+def _table(states: Sequence[ExecutionState]) -> pd.DataFrame:
     """A row an execution: where it stands, on the simulated clock too."""
     return pd.DataFrame(
         [
@@ -89,7 +89,7 @@ def _clock(seconds: float | None) -> str:
     return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def _one(state: RunState) -> None:
+def _one(state: ExecutionState) -> None:
     """One execution: its spans so far, its last words where its process is gone, and Stop while it runs."""
     layout.title(state.trace_id, state.message or "")
     if state.status == "running":
@@ -108,6 +108,6 @@ def _one(state: RunState) -> None:
     data_table(frame, most=12, key="benchmark-spans")
 
 
-def _stop(states: Sequence[RunState]) -> None:
+def _stop(states: Sequence[ExecutionState]) -> None:
     for one in states:
         request_stop(one.folder)

@@ -15,15 +15,15 @@ from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
 from tracejury.app.session import link_params, workspace
-from tracejury.ingest.gsr import Run
+from tracejury.ingest.gsr import Execution
 from tracejury.ingest.store import load, read_transaction
-from tracejury.judging.reports.benchmark_outcomes import grouped, runs_of, success_bounds
+from tracejury.judging.reports.benchmark_outcomes import executions_of, grouped, success_bounds
 from tracejury.judging.reports.benchmark_scores import (
     beside_scores,
     disagreements,
+    execution_frame,
     expected_and_done,
     mean_scores,
-    run_frame,
     score_summary,
 )
 from tracejury.judging.reports.columns import load_columns
@@ -36,7 +36,7 @@ KINDS = ("As the harness counts it", "Judged executions only")
 class _Known(NamedTuple):
     """The executions of a workspace, and each with the judges' mean scores."""
 
-    runs: list[Run]
+    executions: list[Execution]
     frame: pd.DataFrame
     beside: pd.DataFrame
 
@@ -58,17 +58,17 @@ def benchmark_view() -> None:
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _known(place: str, now: Revision) -> _Known:
     with read_transaction(workspace().engine) as connection:
-        runs = runs_of(connection)
+        executions = executions_of(connection)
         cells = load_columns(connection)
     current = cells.cells[cells.cells["judge_version"].isin(list(cells.current))]
-    frame = run_frame(runs)
-    return _Known(runs, frame, beside_scores(frame, mean_scores(current)))
+    frame = execution_frame(executions)
+    return _Known(executions, frame, beside_scores(frame, mean_scores(current)))
 
 
-def rate_rows(runs: list[Run], *, is_judged: bool) -> pd.DataFrame:
+def rate_rows(executions: list[Execution], *, is_judged: bool) -> pd.DataFrame:
     """A row a capability of the executions that may be counted together: label, key, value, low, high, n, reason."""
     rows = []
-    for key, group in grouped(one for one in runs if one.counts).items():
+    for key, group in grouped(one for one in executions if one.counts).items():
         names = [
             key[2] or "unknown model",
             *([f"judge {key[3]}"] if key[3] else []),
@@ -105,7 +105,7 @@ def _rates_card(known: _Known) -> None:
     kind = st.segmented_control(
         "Rate", KINDS, default=KINDS[0], required=True, key="benchmark-kind", label_visibility="collapsed"
     )
-    rows = rate_rows(known.runs, is_judged=kind == KINDS[1])
+    rows = rate_rows(known.executions, is_judged=kind == KINDS[1])
     paint("benchmark")
     event = st.plotly_chart(
         charts.forest(rows, title="success rate"), key="chart-benchmark", config=CONFIG, on_select="rerun",
@@ -113,11 +113,11 @@ def _rates_card(known: _Known) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     shown = known.frame if point is None else _behind(known, str(point[0]), str(point[1]))
-    _runs(shown, key="benchmark-rate-executions")
+    _executions(shown, key="benchmark-rate-executions")
 
 
 def _behind(known: _Known, key: str, capability: str) -> pd.DataFrame:
-    ids = {one.trace_id for one in known.runs if "/".join(one.key) == key and capability in {one.group, "all"}}
+    ids = {one.trace_id for one in known.executions if "/".join(one.key) == key and capability in {one.group, "all"}}
     return known.frame[known.frame["trace_id"].isin(ids)]
 
 
@@ -135,10 +135,10 @@ def _scores_card(known: _Known) -> None:
     layout.title(
         counted(len(apart), "disagreement"), "Succeeded with a mean score of 1 or less, or failed with 2 or more."
     )
-    _runs(apart, key="benchmark-apart")
+    _executions(apart, key="benchmark-apart")
 
 
-def _runs(rows: pd.DataFrame, *, key: str) -> None:
+def _executions(rows: pd.DataFrame, *, key: str) -> None:
     """The executions, the way from one to its trace, and what was expected of it."""
     row = listing(open_to_me(rows), key=key)
     if row is None:

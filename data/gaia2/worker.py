@@ -2,7 +2,7 @@
 
 Standard library and ARE alone. What a model answers comes from the parent process: one JSON line a question on
 standard output, one JSON line an answer on standard input; keys, prices and limits stay there. Everything else goes
-to files of the run's folder: `live.jsonl` (a line a log entry, as it comes), the trace in `trace/`,
+to files of the execution's folder: `live.jsonl` (a line a log entry, as it comes), the trace in `trace/`,
 `judge_calls.jsonl`, and last `result.json`, renamed into place when all else is written.
 """
 
@@ -24,8 +24,8 @@ _ROLES = {"tool-response": "user", "tool-call": "assistant"}
 _SUPERVISOR_SIGNAL = signal.SIGUSR1
 
 
-class EndRunError(BaseException):
-    """The run ends now, with this status. No `Exception`: the agent's loop would log those and go on."""
+class EndExecutionError(BaseException):
+    """The execution ends now, with this status. No `Exception`: the agent's loop would log those and go on."""
 
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class Parent:
         threading.Thread(target=self._listen, name="answers", daemon=True).start()
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The parent's answer. Raises `EndRunError` where the parent says that the run ends."""
+        """The parent's answer. Raises `EndExecutionError` where the parent says that the execution ends."""
         answers: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         with self._sending:
             self._next += 1
@@ -55,7 +55,7 @@ class Parent:
             self._out.flush()
         answer = answers.get()
         if answer.get("end"):
-            raise EndRunError(str(answer["end"]), str(answer.get("error", "")))
+            raise EndExecutionError(str(answer["end"]), str(answer.get("error", "")))
         return answer
 
     def _listen(self) -> None:
@@ -68,7 +68,7 @@ class Parent:
 
 
 class Live:
-    """Where the run stands, from its log entries; each is a line of `live.jsonl` at once.
+    """Where the execution stands, from its log entries; each is a line of `live.jsonl` at once.
 
     Turns and steps count from 0, as in the span table. A message to the user ends a turn.
     """
@@ -168,19 +168,21 @@ def make_engines(parent: Parent, live: Live, job: dict[str, Any]) -> tuple[Any, 
                 question = {"ask": "judge", "messages": sent, "stop": list(stop_sequences), **live.state()}
                 try:
                     answer = parent.ask(question)
-                except EndRunError as ended:
+                except EndExecutionError as ended:
                     self._keep(sent, {"error": ended.message}, None, attempt)
                     raise
                 verdict = verdict_in(str(answer.get("text", "")), expected) if expected else None
                 self._keep(sent, answer, verdict, attempt)
                 if "error" in answer:
-                    raise EndRunError("judge_failed", f"the judge's model gave no answer: {answer['error']}")
+                    raise EndExecutionError("judge_failed", f"the judge's model gave no answer: {answer['error']}")
                 if not expected:
                     return str(answer["text"]), usage_of(answer)
                 if verdict is not None:
                     return _MARK.sub("", str(answer["text"])) + verdict, usage_of(answer)
             words = " nor ".join(expected.values())
-            raise EndRunError("judge_failed", f"the judge's answer holds neither {words}, though it was asked twice")
+            raise EndExecutionError(
+                "judge_failed", f"the judge's answer holds neither {words}, though it was asked twice"
+            )
 
         def _keep(self, sent: Any, answer: Any, verdict: str | None, attempt: int) -> None:
             row = {"messages": sent, "answer": answer, "verdict": verdict, "attempt": attempt}
@@ -307,7 +309,7 @@ def runner_config(job: dict[str, Any], scenario: Any) -> Any:
 
 
 def export(job: dict[str, Any], seen: dict[str, Any], scenario: Any, config: Any, result: dict[str, Any]) -> None:
-    """The trace in ARE's three forms, under the run's own name."""
+    """The trace in ARE's three forms, under the execution's own name."""
     from are.simulation.data_handler.exporter import JsonScenarioExporter
 
     env, exporter = seen.get("env"), JsonScenarioExporter()
@@ -346,13 +348,13 @@ def write(path: Path, text: str) -> None:
 
 
 def watch(stop: dict[str, Any]) -> None:
-    """End the run on SIGTERM, and where the thread of the environment dies: ARE's loop would wait for it for ever."""
+    """End the execution on SIGTERM, or where the environment's thread dies: ARE's loop would wait for it for ever."""
 
     def end(number: int, _frame: Any) -> None:
         if stop.get("ended"):
             return
         stop["ended"] = True
-        raise stop.get("error") or EndRunError("stopped", "ended by a signal")
+        raise stop.get("error") or EndExecutionError("stopped", "ended by a signal")
 
     def thread_died(args: Any) -> None:
         sys.__excepthook__(args.exc_type, args.exc_value, args.exc_traceback)
@@ -360,8 +362,8 @@ def watch(stop: dict[str, Any]) -> None:
             return
         raised = args.exc_value
         told = f"{args.exc_type.__name__}: {raised}"
-        known = raised if isinstance(raised, EndRunError) else None
-        stop["error"] = known or EndRunError(_who_failed(args.exc_traceback, stop), told)
+        known = raised if isinstance(raised, EndExecutionError) else None
+        stop["error"] = known or EndExecutionError(_who_failed(args.exc_traceback, stop), told)
         signal.pthread_kill(threading.main_thread().ident or 0, _SUPERVISOR_SIGNAL)
 
     signal.signal(signal.SIGTERM, end)
@@ -378,10 +380,10 @@ def _who_failed(frames: Any, stop: dict[str, Any]) -> str:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    """What came of the run: the status in ARE's words and, where we ended it, in ours."""
+    """What came of the execution: the status in ARE's words and, where we ended it, in ours."""
     folder, stop, seen = Path(job["folder"]), {}, {}  # type: Path, dict[str, Any], dict[str, Any]
     parent, live = Parent(), Live(folder / "live.jsonl")
-    result: dict[str, Any] = {"success": None, "rationale": None, "raised": None, "run_status": None}
+    result: dict[str, Any] = {"success": None, "rationale": None, "raised": None, "execution_status": None}
     scenario: Any = None
     config: Any = None
     watch(stop)
@@ -402,11 +404,11 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         }
         judge = getattr(scenario, "judge", None)
         result["judge_errors"] = [str(one) for one in getattr(judge, "error_logs", None) or []]
-    except EndRunError as ended:
-        result |= {"run_status": ended.status, "raised": RuntimeError(ended.message), "success": None}
+    except EndExecutionError as ended:
+        result |= {"execution_status": ended.status, "raised": RuntimeError(ended.message), "success": None}
     except Exception as error:
         traceback.print_exc()
-        result |= {"run_status": "setup_failed", "raised": error}
+        result |= {"execution_status": "setup_failed", "raised": error}
     stop["ended"] = True
     if scenario is not None and config is not None:
         try:

@@ -106,7 +106,7 @@ def _trace(value: Json, source: Source) -> Trace:
     traces = fields.inner("traces")
     table = MessageTable()
     speakers = [_said(name, agent, table) for name, agent in traces.named("agents")]
-    root = SpanDraft(span_id="run", name=trace_id, kind="CHAIN", status=status_of(outcome))
+    root = SpanDraft(span_id="execution", name=trace_id, kind="CHAIN", status=status_of(outcome))
     drafts = [*_calls(traces, speakers, table), *_tools(traces, speakers)]
     if not drafts and not any(one.positions for one in speakers):
         fields.warnings.append("no_trace: the execution left no trace; its status and score count")
@@ -268,7 +268,7 @@ def _call(span_id: str, log: Fields, model: str | None) -> SpanDraft:
     message = ": ".join(part for part in (log.text("errortype"), log.text("error")) if part)
     return SpanDraft(
         span_id=span_id,
-        parent_span_id="run",
+        parent_span_id="execution",
         name="llm",
         kind="LLM",
         start_time=start,
@@ -301,7 +301,7 @@ def _tool(name: str, position: int, call: Fields, agent: str | None) -> SpanDraf
         meta.pop("wall_time", None)
     return SpanDraft(
         span_id=call.text("id") or f"{name}-{position}",
-        parent_span_id="run",
+        parent_span_id="execution",
         name=name,
         kind="TOOL",
         agent=agent,

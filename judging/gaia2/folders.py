@@ -1,8 +1,8 @@
 """The folders of executions: where each execution keeps what it needs, where it stands, and what came of it.
 
-`<home>/gaia2/runs/<settings>/<capability>/<scenario>/run_<repeat>[_again_<n>]/` holds the job, the live log and
-`trace/`, which is what the workspace takes, `trace/output.jsonl` last. `state.json` says where an execution stands, and
-that it has ended once the workspace has it.
+`<home>/gaia2/executions/<settings>/<capability>/<scenario>/repeat_<repeat>[_again_<n>]/` holds the job, the live log
+and `trace/`, which is what the workspace takes, `trace/output.jsonl` last. `state.json` says where an execution
+stands, and that it has ended once the workspace has it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STOP = "stop"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunState:
+class ExecutionState:
     """Where an execution stands. `status` is `running`, `gone` (its process ended without a word) or how it ended."""
 
     folder: Path
@@ -47,17 +47,22 @@ class RunState:
     message: str | None = None
 
 
-def runs_folder(home: Path) -> Path:
-    return home / "gaia2" / "runs"
+def executions_folder(home: Path) -> Path:
+    return home / "gaia2" / "executions"
 
 
-def run_folder(home: Path, settings: str, capability: str, scenario_id: str, repeat: int, attempt: int) -> Path:
-    place = runs_folder(home) / settings / (name_part(capability) or "unknown") / (name_part(scenario_id) or "scenario")
-    return place / (f"run_{repeat}" if attempt == 1 else f"run_{repeat}_again_{attempt - 1}")
+def execution_folder(home: Path, settings: str, capability: str, scenario_id: str, repeat: int, attempt: int) -> Path:
+    place = (
+        executions_folder(home)
+        / settings
+        / (name_part(capability) or "unknown")
+        / (name_part(scenario_id) or "scenario")
+    )
+    return place / (f"repeat_{repeat}" if attempt == 1 else f"repeat_{repeat}_again_{attempt - 1}")
 
 
-def run_name(settings: str, scenario_id: str, repeat: int, attempt: int) -> str:
-    """The trace id of an execution, which its files bear."""
+def execution_name(settings: str, scenario_id: str, repeat: int, attempt: int) -> str:
+    """The trace id of an execution and the name of its files, in the form of ARE, which says `run` for a repeat."""
     again = "" if attempt == 1 else f"_again_{attempt - 1}"
     return f"{name_part(scenario_id) or 'scenario'}_run_{repeat}{again}_{settings}"
 
@@ -68,9 +73,9 @@ def write_state(folder: Path, state: Mapping[str, Json]) -> None:
     unfinished.replace(folder / STATE)
 
 
-def run_states(home: Path) -> list[RunState]:
+def execution_states(home: Path) -> list[ExecutionState]:
     """Every execution that was started here, the latest start first."""
-    files = sorted(runs_folder(home).rglob(STATE), key=_started_at, reverse=True)
+    files = sorted(executions_folder(home).rglob(STATE), key=_started_at, reverse=True)
     return [state for file in files if (state := read_state(file.parent)) is not None]
 
 
@@ -80,7 +85,7 @@ def _started_at(state: Path) -> float:
     return (job if job.exists() else state).stat().st_mtime
 
 
-def read_state(folder: Path) -> RunState | None:
+def read_state(folder: Path) -> ExecutionState | None:
     """Where the execution of a folder stands; None where it never began."""
     state = _json_of(folder / STATE)
     if not state:
@@ -88,7 +93,7 @@ def read_state(folder: Path) -> RunState | None:
     status = word(state.get("status")) or "running"
     if status == "running" and not is_held(folder):
         status = "gone"
-    return RunState(
+    return ExecutionState(
         folder=folder,
         trace_id=text(state.get("trace_id")) or folder.name,
         scenario=text(state.get("scenario")) or "",

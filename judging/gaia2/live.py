@@ -37,7 +37,7 @@ def live_trace(folder: Path) -> Trace | None:
     if not lines:
         return None
     data = json.dumps(partial_export(scenario, job, lines)).encode()
-    traces = list(gaia2.read(Source(file=f"{text(job.get('name')) or 'run'}.json", data=data)))
+    traces = list(gaia2.read(Source(file=f"{text(job.get('name')) or 'scenario'}.json", data=data)))
     return next((one for one in traces if isinstance(one, Trace)), None)
 
 

@@ -40,14 +40,14 @@ def _judged(environment: AreEnvironment, name: str, *, is_stock: bool) -> Proof:
     with tempfile.TemporaryDirectory(prefix="tracejury-") as place:
         folder = Path(place)
         (folder / "scenario.json").write_text(scenario.text, encoding="utf-8")
-        worker = WorkerProcess(environment.python, _job(folder, is_stock=is_stock), answerer)
+        worker = WorkerProcess(environment.python, _job_document(folder, is_stock=is_stock), answerer)
         result = mapping(worker.wait(_LIMIT_S, lambda: False).result)
     success = result.get("success")
     rationale = text(result.get("rationale")) or text(result.get("exception_message"))
     return Proof(engine=name, success=success if isinstance(success, bool) else None, rationale=rationale)
 
 
-def _job(folder: Path, *, is_stock: bool) -> dict[str, Json]:
+def _job_document(folder: Path, *, is_stock: bool) -> dict[str, Json]:
     return {
         "folder": str(folder),
         "scenario": str(folder / "scenario.json"),

@@ -17,7 +17,7 @@ TEMPERATURE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunSettings:
+class ExecutionSettings:
     """What makes an execution what it is. Defaults are those of the paper's protocol.
 
     `judge_model` None asks no judge. `temperature`, `max_tokens` and `seed` None leave the parameter out. `script`

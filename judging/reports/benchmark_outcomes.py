@@ -10,7 +10,7 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from tracejury.ingest.gsr import FAULTS, STATUSES, Gsr, Rate, Run, gsr, latest, rate, run_of
+from tracejury.ingest.gsr import FAULTS, STATUSES, Execution, Gsr, Rate, execution_of, gsr, latest, rate
 from tracejury.ingest.store import schema
 from tracejury.ingest.trace import Outcome
 from tracejury.judging.agreement.intervals import share_bounds
@@ -57,7 +57,7 @@ _RATE_COLUMNS = (
     "judged_succeeded", "judged_rate", "judged_low", "judged_high", "repeats", "gsr_sd", "gsr_sem", "scenarios",
     "pass_at_k", "pass_at_k_rate", "pass_k", "pass_k_rate", "partial_gsr", "duration_s", "duration_sd", "reason",
 )  # fmt: skip
-_RUN_COLUMNS = (
+_EXECUTION_COLUMNS = (
     "trace_id", *_KEY, "scenario", "repeat", "capability", "phase", "status", "fault", "score", "judge_score",
     "duration_s", "reason",
 )  # fmt: skip
@@ -73,25 +73,25 @@ def outcome_tables(connection: Connection) -> dict[str, pd.DataFrame]:
     (empty where there are none). The row `all` is the micro rate over capabilities, `macro` the mean over them.
     `reason` says why a cell is empty.
     """
-    runs = runs_of(connection)
-    if not runs:
+    executions = executions_of(connection)
+    if not executions:
         return {}
-    groups = grouped(runs)
+    groups = grouped(executions)
     return {
         RATES.name: _rates(groups),
-        EXECUTIONS.name: _listed(runs),
+        EXECUTIONS.name: _listed(executions),
         STATUS_COUNTS.name: _statuses(groups),
     }
 
 
-def runs_of(connection: Connection, *, trace_id: str | None = None) -> list[Run]:
+def executions_of(connection: Connection, *, trace_id: str | None = None) -> list[Execution]:
     """Every benchmark execution of the workspace, in order of ingestion; with `trace_id` that one alone."""
     columns = (schema.trace.c[name] for name in ("trace_id", "outcome", "attributes", "duration_s"))
     query = select(*columns).where(schema.trace.c.outcome.is_not(None)).order_by(schema.trace.c.trace_key)
     rows = connection.execute(query if trace_id is None else query.where(schema.trace.c.trace_id == trace_id))
     return latest(
         [
-            run_of(
+            execution_of(
                 row.trace_id,
                 Outcome(**orjson.loads(row.outcome)),
                 orjson.loads(row.attributes),
@@ -102,48 +102,48 @@ def runs_of(connection: Connection, *, trace_id: str | None = None) -> list[Run]
     )
 
 
-def grouped(runs: Iterable[Run]) -> dict[tuple[str, ...], list[Run]]:
+def grouped(executions: Iterable[Execution]) -> dict[tuple[str, ...], list[Execution]]:
     """The executions that may be counted together: of one harness, agent, agent's model, judge's model and settings."""
-    groups: dict[tuple[str, ...], list[Run]] = {}
-    for run in runs:
-        groups.setdefault(run.key, []).append(run)
+    groups: dict[tuple[str, ...], list[Execution]] = {}
+    for execution in executions:
+        groups.setdefault(execution.key, []).append(execution)
     return dict(sorted(groups.items()))
 
 
-def success_bounds(runs: Sequence[Run]) -> tuple[float, float] | None:
+def success_bounds(executions: Sequence[Execution]) -> tuple[float, float] | None:
     """Return bounds of the success rate of scored executions, repeats of a scenario being alike; None without any."""
     by_scenario: dict[tuple[str, str], list[float]] = {}
-    for run in runs:
-        if run.score is not None:
-            by_scenario.setdefault((run.scenario, run.phase), []).append(run.score)
+    for execution in executions:
+        if execution.score is not None:
+            by_scenario.setdefault((execution.scenario, execution.phase), []).append(execution.score)
     clusters = list(by_scenario.values())
     low, high = share_bounds(np.array([sum(one) for one in clusters]), np.array([len(one) for one in clusters]))
     return None if np.isnan(low) else (float(low), float(high))
 
 
-def _rates(groups: dict[tuple[str, ...], list[Run]]) -> pd.DataFrame:
-    rows = [row for key, runs in groups.items() for row in _rows_of_group(key, runs)]
+def _rates(groups: dict[tuple[str, ...], list[Execution]]) -> pd.DataFrame:
+    rows = [row for key, executions in groups.items() for row in _rows_of_group(key, executions)]
     return pd.DataFrame(rows, columns=list(_RATE_COLUMNS)).astype(
         dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_ESTIMATES, "float64")
     )
 
 
-def _rows_of_group(key: tuple[str, ...], runs: Sequence[Run]) -> Iterator[dict[str, object]]:
-    counted = [run for run in runs if run.counts]
+def _rows_of_group(key: tuple[str, ...], executions: Sequence[Execution]) -> Iterator[dict[str, object]]:
+    counted = [execution for execution in executions if execution.counts]
     if not counted:
         return
-    estimates, judged = gsr(counted), gsr(run.judged for run in counted)
+    estimates, judged = gsr(counted), gsr(execution.judged for execution in counted)
     named = dict(zip(_KEY, (part or None for part in key), strict=True))
     for capability in estimates.by_capability:
-        yield {**named, **_row(capability, [run for run in counted if run.group == capability])}
+        yield {**named, **_row(capability, [execution for execution in counted if execution.group == capability])}
     yield {**named, **_row("all", counted)}
     yield {**named, **_macro(estimates, judged)}
 
 
-def _row(capability: str, runs: Sequence[Run]) -> dict[str, object]:
-    one, judged = rate(runs), rate([run.judged for run in runs])
-    low, high = success_bounds(runs) or (None, None)
-    judged_low, judged_high = success_bounds([run.judged for run in runs]) or (None, None)
+def _row(capability: str, executions: Sequence[Execution]) -> dict[str, object]:
+    one, judged = rate(executions), rate([execution.judged for execution in executions])
+    low, high = success_bounds(executions) or (None, None)
+    judged_low, judged_high = success_bounds([execution.judged for execution in executions]) or (None, None)
     return {
         "capability": capability,
         "executions": one.executions,
@@ -199,36 +199,38 @@ def _macro(estimates: Gsr, judged: Gsr) -> dict[str, object]:
     }
 
 
-def _statuses(groups: dict[tuple[str, ...], list[Run]]) -> pd.DataFrame:
+def _statuses(groups: dict[tuple[str, ...], list[Execution]]) -> pd.DataFrame:
     rows = [
         (*(part or None for part in key), capability, status, FAULTS.get(status), counts[capability, status])
-        for key, runs in groups.items()
-        for counts in [Counter((run.group, run.status) for run in runs)]
-        for capability in sorted({run.group for run in runs})
+        for key, executions in groups.items()
+        for counts in [Counter((execution.group, execution.status) for execution in executions)]
+        for capability in sorted({execution.group for execution in executions})
         for status in STATUSES
         if counts[capability, status]
     ]
-    return pd.DataFrame(rows, columns=[*_KEY, "capability", "status", "fault", "runs"]).astype({"runs": "Int64"})
+    return pd.DataFrame(rows, columns=[*_KEY, "capability", "status", "fault", "executions"]).astype(
+        {"executions": "Int64"}
+    )
 
 
-def _listed(runs: Sequence[Run]) -> pd.DataFrame:
+def _listed(executions: Sequence[Execution]) -> pd.DataFrame:
     rows = [
         (
-            run.trace_id,
-            *(part or None for part in run.key),
-            run.scenario,
-            run.repeat,
-            run.capability,
-            run.phase,
-            run.status,
-            run.fault,
-            run.score,
-            run.verdict,
-            run.duration_s,
-            run.reason,
+            execution.trace_id,
+            *(part or None for part in execution.key),
+            execution.scenario,
+            execution.repeat,
+            execution.capability,
+            execution.phase,
+            execution.status,
+            execution.fault,
+            execution.score,
+            execution.verdict,
+            execution.duration_s,
+            execution.reason,
         )
-        for run in runs
+        for execution in executions
     ]
-    return pd.DataFrame(rows, columns=list(_RUN_COLUMNS)).astype(
+    return pd.DataFrame(rows, columns=list(_EXECUTION_COLUMNS)).astype(
         {"repeat": "Int64", "score": "float64", "judge_score": "float64", "duration_s": "float64"}
     )

@@ -6,23 +6,23 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tracejury.ingest.gsr import Run
+from tracejury.ingest.gsr import Execution
 from tracejury.ingest.trace import Json, Trace
 
 LOW, HIGH = 1.0, 2.0
 """A mean score at most `LOW` is low, one of at least `HIGH` is high (of 0 to 3)."""
-RUN_KEY = ("harness", "agent_model", "judge_model", "capability")
+EXECUTION_KEY = ("harness", "agent_model", "judge_model", "capability")
 
 
-def run_frame(runs: Sequence[Run]) -> pd.DataFrame:
-    """A row an execution that counts: what it was run with, status, score (of the harness) and verdict (of a judge)."""
-    counted = [one for one in runs if one.counts]
+def execution_frame(executions: Sequence[Execution]) -> pd.DataFrame:
+    """A row per execution that counts: its models, status, score (of the harness) and verdict (of a judge)."""
+    counted = [one for one in executions if one.counts]
     models = [(one.harness, one.agent_model or "", one.judge_model or "", one.group) for one in counted]
     rows = [
         (one.trace_id, *model, one.scenario, one.repeat, one.status, one.score, one.verdict)
         for one, model in zip(counted, models, strict=True)
     ]
-    columns = ["trace_id", *RUN_KEY, "scenario", "repeat", "status", "score", "verdict"]
+    columns = ["trace_id", *EXECUTION_KEY, "scenario", "repeat", "status", "score", "verdict"]
     return pd.DataFrame(rows, columns=columns).astype({"repeat": "Int64", "score": "float64", "verdict": "float64"})
 
 
@@ -38,22 +38,29 @@ def mean_scores(cells: pd.DataFrame) -> pd.DataFrame:
     return means.rename(columns={"judge_model": "scorer"})
 
 
-def beside_scores(runs: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
+def beside_scores(executions: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
     """A row an execution and a judge model that scored it."""
-    return runs.merge(means, on="trace_id", how="inner")
+    return executions.merge(means, on="trace_id", how="inner")
 
 
 def score_summary(beside: pd.DataFrame) -> pd.DataFrame:
     """By group of executions and judge model: mean score of those that succeeded and that failed, each with its n."""
     decided = beside[beside["verdict"].notna()]
     rows = []
-    for key, group in decided.groupby([*RUN_KEY, "scorer"], sort=True):
-        row = dict(zip([*RUN_KEY, "scorer"], key, strict=True))
+    for key, group in decided.groupby([*EXECUTION_KEY, "scorer"], sort=True):
+        row = dict(zip([*EXECUTION_KEY, "scorer"], key, strict=True))
         for name, part in (("succeeded", group[group["verdict"] == 1]), ("failed", group[group["verdict"] == 0])):
-            row[f"{name}_runs"] = len(part)
+            row[f"{name}_executions"] = len(part)
             row[f"{name}_mean_score"] = part["mean_score"].mean() if len(part) else float("nan")
         rows.append(row)
-    columns = [*RUN_KEY, "scorer", "succeeded_runs", "succeeded_mean_score", "failed_runs", "failed_mean_score"]
+    columns = [
+        *EXECUTION_KEY,
+        "scorer",
+        "succeeded_executions",
+        "succeeded_mean_score",
+        "failed_executions",
+        "failed_mean_score",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 

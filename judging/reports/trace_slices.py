@@ -10,7 +10,7 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from tracejury.ingest.gsr import run_status
+from tracejury.ingest.gsr import execution_status
 from tracejury.ingest.store import schema
 from tracejury.ingest.trace import Outcome
 from tracejury.judging.agreement.slices import SLICES
@@ -65,8 +65,10 @@ def task_source(file: str, place: str) -> str | None:
 
 
 def _outcome(outcome: str | None, attributes: str) -> str | None:
-    """How the benchmark says that the run ended, in one word for every harness; None where no benchmark says."""
-    return None if outcome is None else str(run_status(Outcome(**orjson.loads(outcome)), orjson.loads(attributes)))
+    """How the benchmark says that the execution ended, in one word for every harness; None where no benchmark says."""
+    return (
+        None if outcome is None else str(execution_status(Outcome(**orjson.loads(outcome)), orjson.loads(attributes)))
+    )
 
 
 def error_spans(connection: Connection, span_ids: Iterable[Collection[str]]) -> pd.DataFrame:

@@ -15,16 +15,16 @@ from tracejury.ingest.batch import ingest
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Trace
-from tracejury.judging.gaia2.folders import hold_folder, is_done, run_folder, run_states, write_state
+from tracejury.judging.gaia2.folders import execution_folder, execution_states, hold_folder, is_done, write_state
 from tracejury.judging.gaia2.live import last_words, live_trace
 from tracejury.judging.labels.sightings import sightings
-from tracejury.judging.reports.benchmark_outcomes import runs_of
+from tracejury.judging.reports.benchmark_outcomes import executions_of
 from tracejury.judging.reports.benchmark_scores import (
     beside_scores,
     disagreements,
+    execution_frame,
     expected_and_done,
     mean_scores,
-    run_frame,
     score_summary,
 )
 from tracejury.judging.reports.columns import load_columns
@@ -45,9 +45,9 @@ def judged(tmp_path: Path) -> Workspace:
 
 
 def started(home: Workspace, name: str = "plant", lines: int = 12) -> Path:
-    """The folder of a run under way: the scenario, its job, and the first entries of its log."""
+    """The folder of an execution under way: the scenario, its job, and the first entries of its log."""
     export = json.loads(GUI.read_text(encoding="utf-8"))
-    folder = run_folder(home.home, "0a1b2c3d", "time", name, 1, 1)
+    folder = execution_folder(home.home, "0a1b2c3d", "time", name, 1, 1)
     folder.mkdir(parents=True)
     (folder / "live.jsonl").write_text("".join(line + "\n" for line in export["world_logs"][:lines]) + '{"half')
     scenario = {**export, "world_logs": [], "completed_events": []}
@@ -60,7 +60,7 @@ def started(home: Workspace, name: str = "plant", lines: int = 12) -> Path:
     return folder
 
 
-def test_a_run_under_way_is_read_as_a_trace_that_grows(tmp_path: Path) -> None:
+def test_an_execution_under_way_is_read_as_a_trace_that_grows(tmp_path: Path) -> None:
     home = workspace(tmp_path / "home")
     few, more = started(home, "few", 6), started(home, "more", 20)
     short, long = live_trace(few), live_trace(more)
@@ -70,18 +70,18 @@ def test_a_run_under_way_is_read_as_a_trace_that_grows(tmp_path: Path) -> None:
     assert 1 < len(short.spans) < len(long.spans) < len(whole.spans)
 
 
-def test_a_run_whose_process_is_gone_is_shown_so_with_its_last_words(tmp_path: Path) -> None:
+def test_an_execution_whose_process_is_gone_is_shown_so_with_its_last_words(tmp_path: Path) -> None:
     home = workspace(tmp_path / "home")
     folder = started(home)
-    assert [one.status for one in run_states(home.home)] == ["gone"]
+    assert [one.status for one in execution_states(home.home)] == ["gone"]
     assert last_words(folder).endswith("MemoryError")
     with hold_folder(folder) as is_mine:
         assert is_mine
-        assert [one.status for one in run_states(home.home)] == ["running"]
+        assert [one.status for one in execution_states(home.home)] == ["running"]
     assert not is_done(folder)
 
 
-def test_the_runs_page_shows_each_run_with_its_step_and_clock(empty: Workspace, open_page: OpenPage) -> None:
+def test_the_runs_page_shows_each_execution_with_its_step_and_clock(empty: Workspace, open_page: OpenPage) -> None:
     folder = started(empty)
     with hold_folder(folder):
         at = open_page("runs")
@@ -92,7 +92,7 @@ def test_the_runs_page_shows_each_run_with_its_step_and_clock(empty: Workspace, 
     assert (folder / "stop").exists()
 
 
-def test_stop_ends_the_run_that_was_chosen_whichever_wrote_last(empty: Workspace, open_page: OpenPage) -> None:
+def test_stop_ends_the_execution_that_was_chosen_whichever_wrote_last(empty: Workspace, open_page: OpenPage) -> None:
     first, second = started(empty, "first"), started(empty, "second")
     with hold_folder(first), hold_folder(second):
         at = open_page("runs")
@@ -102,7 +102,7 @@ def test_stop_ends_the_run_that_was_chosen_whichever_wrote_last(empty: Workspace
     assert ((first / "stop").exists(), (second / "stop").exists()) == (True, False)
 
 
-def test_how_a_run_ended_is_hidden_while_its_trace_is_labelled_blind_and_noted_when_it_was_seen(
+def test_how_an_execution_ended_is_hidden_while_its_trace_is_labelled_blind_and_noted_when_it_was_seen(
     full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACEJURY_USER", "me")
@@ -121,28 +121,28 @@ def test_how_a_run_ended_is_hidden_while_its_trace_is_labelled_blind_and_noted_w
 
 def test_rates_have_a_row_a_capability_and_model_and_one_of_all(judged: Workspace) -> None:
     with read_transaction(judged.engine) as connection:
-        runs = runs_of(connection)
-    rows = benchmark_rates.rate_rows(runs, is_judged=False)
-    assert rows["n"].sum() == 2 * sum(one.score is not None for one in runs)
+        executions = executions_of(connection)
+    rows = benchmark_rates.rate_rows(executions, is_judged=False)
+    assert rows["n"].sum() == 2 * sum(one.score is not None for one in executions)
     labels = rows.loc[rows["dimension"] == "all", "label"]
     assert labels.str.contains("scripted/harbour-1|script:boat_", regex=True).all()
     assert len(set(labels)) == len(labels)
     assert (rows["low"].fillna(0) <= rows["value"].fillna(0)).all()
 
 
-def test_scores_of_judges_stand_beside_the_runs(judged: Workspace) -> None:
+def test_scores_of_judges_stand_beside_the_executions(judged: Workspace) -> None:
     with read_transaction(judged.engine) as connection:
-        frame, cells = run_frame(runs_of(connection)), load_columns(connection).cells
+        frame, cells = execution_frame(executions_of(connection)), load_columns(connection).cells
     beside = beside_scores(frame, mean_scores(cells))
     assert set(beside["trace_id"]) == set(frame["trace_id"])
     assert beside["mean_score"].between(0, 3).all()
     summary = score_summary(beside)
-    assert summary["succeeded_runs"].sum() + summary["failed_runs"].sum() == beside["verdict"].notna().sum()
+    assert summary["succeeded_executions"].sum() + summary["failed_executions"].sum() == beside["verdict"].notna().sum()
 
 
 def test_a_success_with_a_low_score_and_a_failure_with_a_high_one_are_disagreements(judged: Workspace) -> None:
     with read_transaction(judged.engine) as connection:
-        frame = run_frame(runs_of(connection)).head(3)
+        frame = execution_frame(executions_of(connection)).head(3)
     beside = frame.assign(scorer="checks", mean_score=[0.5, 2.5, 2.9], scores=5, verdict=[1.0, 0.0, 1.0])
     found = disagreements(beside)
     assert found["why"].tolist() == ["failed, high score", "succeeded, low score"]

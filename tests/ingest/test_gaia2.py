@@ -1,4 +1,4 @@
-"""GAIA2 gui and hf files become spans: golden row counts of real exports, and the rules on a small run of ours."""
+"""GAIA2 gui and hf files become spans: golden row counts of real exports, and the rules on a small one of ours."""
 
 import json
 from collections import Counter
@@ -71,20 +71,22 @@ GUI = [
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize(("run", "rows", "kinds", "turn_count", "expected"), GUI)
+@pytest.mark.parametrize(("execution", "rows", "kinds", "turn_count", "expected"), GUI)
 def test_a_real_gui_file_gives_the_golden_rows(
-    shared: Path, run: str, rows: int, kinds: str, turn_count: int, expected: tuple[int, int]
+    shared: Path, execution: str, rows: int, kinds: str, turn_count: int, expected: tuple[int, int]
 ) -> None:
-    (path,) = (shared / "gaia2" / run / "gui").glob("*.json")
+    (path,) = (shared / "gaia2" / execution / "gui").glob("*.json")
     trace = read_one(path.read_bytes(), path.name)
     assert (*counts(trace), turns(trace), matched(trace)) == (rows, kinds, turn_count, expected)
     assert trace.trace_id == path.stem
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize(("run", "rows"), [("gaia2_success", 20), ("tutorial_agent_usage", 13), ("tutorial_oracle", 6)])
-def test_a_real_hf_file_gives_the_golden_rows(shared: Path, run: str, rows: int) -> None:
-    (path,) = (shared / "gaia2" / run / "hf").glob("*.json")
+@pytest.mark.parametrize(
+    ("execution", "rows"), [("gaia2_success", 20), ("tutorial_agent_usage", 13), ("tutorial_oracle", 6)]
+)
+def test_a_real_hf_file_gives_the_golden_rows(shared: Path, execution: str, rows: int) -> None:
+    (path,) = (shared / "gaia2" / execution / "hf").glob("*.json")
     assert len(read_one(path.read_bytes(), path.name).spans) == rows
 
 
@@ -97,13 +99,13 @@ def test_real_files_have_unique_ids_one_root_no_orphans_no_doubts(shared: Path, 
         trace = read_one(path.read_bytes(), path.name)
         ids = [span.span_id for span in trace.spans]
         assert len(set(ids)) == len(ids)
-        assert [span.span_id for span in trace.spans if span.parent_span_id not in ids] == ["run"]
+        assert [span.span_id for span in trace.spans if span.parent_span_id not in ids] == ["execution"]
         assert {warning.split(":")[0] for warning in trace.all_warnings} <= {"outcome_unclear"}
         assert all(span.duration_s is None or span.duration_s >= 0 for span in trace.spans)
 
 
 @pytest.mark.shared
-def test_sub_agents_of_a_real_run_stand_under_the_open_expert_call_on_a_wall_clock(shared: Path) -> None:
+def test_sub_agents_of_a_real_execution_stand_under_the_open_expert_call_on_a_wall_clock(shared: Path) -> None:
     (path,) = (shared / "gaia2/gaia2_a2a/gui").glob("*.json")
     trace = read_one(path.read_bytes(), path.name)
     subs = [span for span in trace.spans if span.kind == "AGENT" and span.clock == "wall"]
@@ -113,9 +115,9 @@ def test_sub_agents_of_a_real_run_stand_under_the_open_expert_call_on_a_wall_clo
     assert all(span.duration_s is None or span.duration_s < 60 for span in trace.spans)
 
 
-def test_the_small_run_has_the_rows_its_log_tells_of() -> None:
+def test_the_small_execution_has_the_rows_its_log_tells_of() -> None:
     trace = small("gui")
-    # CHAIN: run, 2 turns, steps 0-3 and 4 of the main agent, 0-1 of the sub-agent, the plan.
+    # CHAIN: execution, 2 turns, steps 0-3 and 4 of the main agent, 0-1 of the sub-agent, the plan.
     # AGENT: the main agent once a turn, the sub-agent. LLM: one of each step.
     # EVENT: user, frost, notification, the unknown entry.
     # TOOL: expert call, water, find_plant nested in it, final_answer, message, take_in, the automatic message.

@@ -1,4 +1,4 @@
-"""GAIA2 in all its other forms: lite files, files of one run together, rows, benchmark outputs, gaia2-cli folders."""
+"""GAIA2 in all its other forms: lite files, files of one execution, rows, benchmark outputs, gaia2-cli folders."""
 
 import io
 import json
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE, RUN_RAISED
+from tracejury.ingest.formats.gaia2.verdict import EXECUTION_RAISED, JUDGE_RAISED, NO_JUDGE
 from tracejury.ingest.readers import read_bytes, read_files, read_traces, units
 from tracejury.ingest.trace import Rejected, Span, Trace
 
@@ -81,7 +81,7 @@ def calls(trace: Trace) -> list[tuple[Any, ...]]:
 def test_a_lite_file_alone_gives_turns_agents_model_calls_and_tools() -> None:
     (trace,) = read(content("lite"))
     assert isinstance(trace, Trace)
-    # CHAIN: run, 2 turns, the plan. EVENT: notification, and the two errors that no tool call bears.
+    # CHAIN: execution, 2 turns, the plan. EVENT: notification, and the two errors that no tool call bears.
     assert kinds(trace) == {"CHAIN": 4, "AGENT": 3, "LLM": 6, "TOOL": 6, "EVENT": 3}
     assert trace.expected_events == ()
     assert score(trace) == 0.0
@@ -117,7 +117,7 @@ def test_a_lite_file_without_conversation_is_refused() -> None:
     assert "hf or gui file" in found.remedy
 
 
-def test_a_sub_agent_whose_call_is_not_found_stands_under_the_run_with_a_warning() -> None:
+def test_a_sub_agent_whose_call_is_not_found_stands_under_the_execution_with_a_warning() -> None:
     lite = content("lite")
     main = next(iter(lite["per_agent_interaction_histories"].values()))
     for message in main:
@@ -125,7 +125,7 @@ def test_a_sub_agent_whose_call_is_not_found_stands_under_the_run_with_a_warning
     (trace,) = read(lite)
     assert isinstance(trace, Trace)
     (sub,) = [span for span in trace.spans if span.kind == "AGENT" and span.clock == "wall"]
-    assert sub.parent_span_id == "run"
+    assert sub.parent_span_id == "execution"
     assert sub.warnings[0].startswith("unknown_parent")
 
 
@@ -138,10 +138,10 @@ def test_token_lists_that_do_not_fit_the_answers_are_kept_and_warned_of() -> Non
     assert "777" in json.dumps(trace.attributes["llm_usage_rest"])
 
 
-# The files of one run together
+# The files of one execution together
 
 
-def test_hf_and_lite_of_one_run_become_one_trace(tmp_path: Path) -> None:
+def test_hf_and_lite_of_one_execution_become_one_trace(tmp_path: Path) -> None:
     trace = one(folder(tmp_path, "hf", "lite"))
     assert (trace.trace_id, trace.attributes["form"]) == (NAME, "hf+lite")
     assert [event.matched for event in trace.expected_events] == [True, True, None]
@@ -158,13 +158,13 @@ def test_the_pair_tells_of_the_conversation_what_the_gui_file_tells(tmp_path: Pa
 @pytest.mark.shared
 def test_real_pairs_tell_of_the_conversation_what_their_gui_files_tell(shared: Path, tmp_path: Path) -> None:
     compared = 0
-    for run in sorted((shared / "gaia2").iterdir()):
-        forms = {form: next(iter((run / form).glob("*.json")), None) for form in ("gui", "hf", "lite")}
-        if None in forms.values() or run.name == "tutorial_oracle":
+    for execution in sorted((shared / "gaia2").iterdir()):
+        forms = {form: next(iter((execution / form).glob("*.json")), None) for form in ("gui", "hf", "lite")}
+        if None in forms.values() or execution.name == "tutorial_oracle":
             continue
         traces = {}
         for wanted in (("gui",), ("hf", "lite")):
-            home = tmp_path / run.name / "+".join(wanted)
+            home = tmp_path / execution.name / "+".join(wanted)
             for form in wanted:
                 source = forms[form]
                 assert source is not None
@@ -172,9 +172,9 @@ def test_real_pairs_tell_of_the_conversation_what_their_gui_files_tell(shared: P
                 shutil.copy(source, home / form / source.name)
             traces[wanted[0]] = one(home)
         for agent in {span.agent for span in traces["gui"].spans if span.kind == "LLM"}:
-            assert said(traces["hf"], str(agent)) == said(traces["gui"], str(agent)), run.name
-        assert calls(traces["hf"]) == calls(traces["gui"]), run.name
-        assert not traces["hf"].all_warnings or run.name == "gaia2_judge_exception_lastturn"
+            assert said(traces["hf"], str(agent)) == said(traces["gui"], str(agent)), execution.name
+        assert calls(traces["hf"]) == calls(traces["gui"]), execution.name
+        assert not traces["hf"].all_warnings or execution.name == "gaia2_judge_exception_lastturn"
         compared += 1
     assert compared >= 10
 
@@ -232,7 +232,7 @@ CASES = [
     ("Invalid", False, "Failure: \nAgent and oracle counters do not match", 0.0, None, "ERROR"),
     ("Invalid", True, "Exception", None, JUDGE_RAISED, "UNSET"),
     ("Invalid", False, "None", None, NO_JUDGE, "UNSET"),
-    ("Invalid", True, "None", 0.0, RUN_RAISED, "ERROR"),
+    ("Invalid", True, "None", 0.0, EXECUTION_RAISED, "ERROR"),
 ]
 
 
@@ -246,7 +246,7 @@ def test_the_pair_tells_the_cases_of_the_outcome_apart(
     lite["validation_rationale"] = rationale
     for form, value in (("hf", hf), ("lite", lite)):
         (tmp_path / form).mkdir()
-        (tmp_path / form / "run.json").write_text(json.dumps(value), encoding="utf-8")
+        (tmp_path / form / "execution.json").write_text(json.dumps(value), encoding="utf-8")
     trace = one(tmp_path)
     assert trace.outcome is not None
     assert (trace.outcome.score, trace.outcome.reason, trace.spans[0].status) == (expected, reason, status)
@@ -261,7 +261,11 @@ def test_the_pair_tells_the_cases_of_the_outcome_apart(
         ({"status": "failed", "score": 0.0, "rationale": "Failure: x", "has_exception": False}, 0.0, None),
         ({"status": "failed", "score": 0.0, "rationale": "Exception", "has_exception": True}, None, JUDGE_RAISED),
         ({"status": "no_validation", "has_exception": False}, None, NO_JUDGE),
-        ({"status": "failed", "score": 0.0, "has_exception": True, "exception_message": "it broke"}, 0.0, RUN_RAISED),
+        (
+            {"status": "failed", "score": 0.0, "has_exception": True, "exception_message": "it broke"},
+            0.0,
+            EXECUTION_RAISED,
+        ),
     ],
 )
 def test_a_leaderboard_row_tells_the_cases_of_the_outcome_apart(
@@ -275,7 +279,7 @@ def test_a_leaderboard_row_tells_the_cases_of_the_outcome_apart(
 
 @pytest.mark.shared
 @pytest.mark.parametrize(
-    ("run", "expected", "reason"),
+    ("execution", "expected", "reason"),
     [
         ("gaia2_success", 1.0, None),
         ("gaia2_fail_soft_lastturn", 0.0, None),
@@ -285,8 +289,10 @@ def test_a_leaderboard_row_tells_the_cases_of_the_outcome_apart(
         ("tutorial_maxiter6", None, NO_JUDGE),
     ],
 )
-def test_real_runs_have_their_outcome(shared: Path, run: str, expected: float | None, reason: str | None) -> None:
-    traces = [found for found in read_traces(shared / "gaia2" / run) if isinstance(found, Trace)]
+def test_real_executions_have_their_outcome(
+    shared: Path, execution: str, expected: float | None, reason: str | None
+) -> None:
+    traces = [found for found in read_traces(shared / "gaia2" / execution) if isinstance(found, Trace)]
     assert len(traces) == 1
     assert traces[0].outcome is not None
     assert (traces[0].outcome.score, traces[0].outcome.reason) == (expected, reason)
@@ -299,7 +305,7 @@ def test_no_row_quotes_the_rationale_since_it_tells_what_the_oracle_expected(tmp
     assert not [text for text in shown if "oracle" in text]
 
 
-def test_a_run_that_raised_shows_its_exception() -> None:
+def test_an_execution_that_raised_shows_its_exception() -> None:
     (trace,) = read(
         {
             "scenario_id": "s",
@@ -395,7 +401,7 @@ def test_output_jsonl_settles_hf_files_that_lie_beside_it(tmp_path: Path) -> Non
     assert score(one(home)) == 1.0
 
 
-def test_a_run_without_a_trace_file_is_a_run_with_its_status_and_says_so(tmp_path: Path) -> None:
+def test_an_execution_without_a_trace_file_is_an_execution_with_its_status_and_says_so(tmp_path: Path) -> None:
     home = benchmark(
         tmp_path,
         line(f"somewhere\\hf\\{NAME}.json", "success", 1.0),
@@ -412,7 +418,7 @@ def test_a_run_without_a_trace_file_is_a_run_with_its_status_and_says_so(tmp_pat
     assert any("gone.json is not here" in warning for warning in gone.warnings)
 
 
-def test_statistics_that_count_other_runs_are_named_and_alone_are_no_trace(tmp_path: Path) -> None:
+def test_statistics_that_count_other_executions_are_named_and_alone_are_no_trace(tmp_path: Path) -> None:
     home = benchmark(tmp_path, line(f"hf/{NAME}.json", "success", 1.0))
     statistics = {"statistics": {"per_capability": {}, "global": {"total_runs": 5}}}
     (home / "benchmark_stats.json").write_text(json.dumps(statistics), encoding="utf-8")
@@ -426,7 +432,7 @@ def test_statistics_that_count_other_runs_are_named_and_alone_are_no_trace(tmp_p
 
 
 @pytest.mark.shared
-def test_a_real_benchmark_folder_gives_its_four_runs_and_nothing_else(shared: Path) -> None:
+def test_a_real_benchmark_folder_gives_its_four_executions_and_nothing_else(shared: Path) -> None:
     found = list(read_traces(shared / "gaia2/bench_cli"))
     assert all(isinstance(trace, Trace) for trace in found)
     assert [len(trace.spans) for trace in found if isinstance(trace, Trace)] == [165] * 4
@@ -442,7 +448,7 @@ def test_a_benchmark_folder_read_in_units_gives_what_it_gives_as_a_whole(tmp_pat
     shutil.copy(home / "hf" / f"{NAME}.json", home / "hf" / "two.json")
     (home / "other.json").write_text('{"hello": 1}', encoding="utf-8")
     whole = sorted(map(repr, read_traces(home)))
-    assert len(whole) == 4  # two traces, the run without one, the file that is no trace
+    assert len(whole) == 4  # two traces, the execution without one, the file that is no trace
     assert sorted(repr(found) for unit in units(home) for found in read_files(unit)) == whole
 
 

@@ -7,63 +7,65 @@ from typing import Any
 import pytest
 
 from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE
-from tracejury.ingest.gsr import Run, gsr, run_of
+from tracejury.ingest.gsr import Execution, execution_of, gsr
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Trace
 
 
-def run_of_trace(trace: Trace) -> Run:
+def execution_of_trace(trace: Trace) -> Execution:
     assert trace.outcome is not None
-    return run_of(trace.trace_id, trace.outcome, trace.attributes, duration_s=None)
+    return execution_of(trace.trace_id, trace.outcome, trace.attributes, duration_s=None)
 
 
-def run(scenario: str, score: float | None, *, capability: str = "search", **more: Any) -> Run:
+def execution(scenario: str, score: float | None, *, capability: str = "search", **more: Any) -> Execution:
     told = {"verdict": score, "reason": None if score is not None else NO_JUDGE} | more
-    return Run(trace_id=scenario, scenario=scenario, capability=capability, score=score, **told)
+    return Execution(trace_id=scenario, scenario=scenario, capability=capability, score=score, **told)
 
 
-def test_only_scored_runs_count_and_the_others_are_named() -> None:
-    found = gsr([run("a", 1.0), run("b", 0.0), run("c", None)])
+def test_only_scored_executions_count_and_the_others_are_named() -> None:
+    found = gsr([execution("a", 1.0), execution("b", 0.0), execution("c", None)])
     assert (found.micro.executions, found.micro.scored, found.micro.rate) == (3, 2, 0.5)
     assert [(one.trace_id, one.reason) for one in found.unscored] == [("c", NO_JUDGE)]
 
 
-def test_a_run_whose_judge_raised_counts_zero_as_in_are_and_is_named() -> None:
-    found = gsr([run("a", 1.0), run("b", 0.0, verdict=None, reason=JUDGE_RAISED)])
+def test_an_execution_whose_judge_raised_counts_zero_as_in_are_and_is_named() -> None:
+    found = gsr([execution("a", 1.0), execution("b", 0.0, verdict=None, reason=JUDGE_RAISED)])
     assert found.micro.rate == 0.5
     assert [one.trace_id for one in found.unjudged] == ["b"]
 
 
-def test_macro_is_the_mean_over_capabilities_and_micro_over_runs() -> None:
-    runs = [
-        run("a", 1.0),
-        run("b", 1.0, capability="time"),
-        run("c", 0.0, capability="time"),
-        run("d", 0.0, capability="time"),
+def test_macro_is_the_mean_over_capabilities_and_micro_over_executions() -> None:
+    executions = [
+        execution("a", 1.0),
+        execution("b", 1.0, capability="time"),
+        execution("c", 0.0, capability="time"),
+        execution("d", 0.0, capability="time"),
     ]
-    found = gsr(runs)
+    found = gsr(executions)
     assert found.micro.rate == 0.5  # 2 of 4
     assert found.macro == pytest.approx((1 + 1 / 3) / 2)
     assert {name: one.rate for name, one in found.by_capability.items()} == {"search": 1.0, "time": 1 / 3}
 
 
 def test_phases_are_counted_apart() -> None:
-    found = gsr([run("a", 1.0), run("a", 0.0, phase="noise")])
+    found = gsr([execution("a", 1.0), execution("a", 0.0, phase="noise")])
     assert {name: one.rate for name, one in found.by_capability.items()} == {"search": 1.0, "search_noise": 0.0}
     assert found.micro.scenarios == 2
 
 
 def test_pass_at_k_needs_one_success_and_pass_k_all() -> None:
-    found = gsr([run("a", 1.0, repeat=1), run("a", 0.0, repeat=2), run("b", 1.0), run("c", None)])
+    found = gsr(
+        [execution("a", 1.0, repeat=1), execution("a", 0.0, repeat=2), execution("b", 1.0), execution("c", None)]
+    )
     assert (found.micro.scenarios, found.micro.pass_at_k, found.micro.pass_k) == (3, 2, 1)
 
 
-def test_without_any_scored_run_the_rate_is_undefined_not_zero() -> None:
-    found = gsr([run("a", None)])
+def test_without_any_scored_execution_the_rate_is_undefined_not_zero() -> None:
+    found = gsr([execution("a", None)])
     assert (found.micro.rate, found.macro) == (None, None)
 
 
-def test_runs_without_a_trace_count_through_output_jsonl(tmp_path: Path) -> None:
+def test_executions_without_a_trace_count_through_output_jsonl(tmp_path: Path) -> None:
     def line(number: int, status: str, score: float | None, **more: Any) -> str:
         metadata = {"scenario_id": "s", "run_number": number, "status": status, "config": "time", **more}
         return json.dumps({"task_id": "s", "trace_id": None, "score": score, "metadata": metadata})
@@ -74,16 +76,16 @@ def test_runs_without_a_trace_count_through_output_jsonl(tmp_path: Path) -> None
         line(3, "success", 1.0),
     ]
     (tmp_path / "output.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    found = gsr(run_of_trace(one) for one in read_traces(tmp_path) if isinstance(one, Trace))
+    found = gsr(execution_of_trace(one) for one in read_traces(tmp_path) if isinstance(one, Trace))
     assert (found.micro.executions, found.micro.scored, found.micro.rate) == (3, 2, 0.5)
     assert list(found.by_capability) == ["time"]
 
 
 @pytest.mark.shared
-def test_real_runs_are_counted_as_their_rows_say(shared: Path) -> None:
+def test_real_executions_are_counted_as_their_rows_say(shared: Path) -> None:
     names = ["success", "fail_soft_lastturn", "fail_counts_turn0", "no_judge", "judge_exception_lastturn"]
     traces = [one for name in names for one in read_traces(shared / f"gaia2/gaia2_{name}") if isinstance(one, Trace)]
-    found = gsr(map(run_of_trace, traces))
+    found = gsr(map(execution_of_trace, traces))
     # hf_row.json: scores 1, 0, 0, none, 0 (the judge raised)
     assert (found.micro.executions, found.micro.scored, found.micro.rate) == (5, 4, 0.25)
     assert [one.reason for one in found.unscored] == [NO_JUDGE]
@@ -95,7 +97,7 @@ def test_a_real_benchmark_gives_the_rates_of_its_own_statistics(shared: Path) ->
     home = shared / "gaia2/bench_cli"
     told = json.loads((home / "benchmark_stats.json").read_bytes())["statistics"]["global"]
     traces = [one for one in read_traces(home) if isinstance(one, Trace)]
-    found = gsr(map(run_of_trace, traces))
+    found = gsr(map(execution_of_trace, traces))
     assert (found.micro.executions, found.micro.scored, found.micro.succeeded) == (
         told["total_runs"],
         told["validated_runs"],

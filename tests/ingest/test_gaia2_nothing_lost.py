@@ -159,7 +159,7 @@ def test_every_leaf_of_real_files_is_found_again(shared: Path, form: str) -> Non
 
 
 @pytest.mark.shared
-def test_every_leaf_of_real_files_of_one_run_is_found_again(shared: Path) -> None:
+def test_every_leaf_of_real_files_of_one_execution_is_found_again(shared: Path) -> None:
     (trace,) = [found for found in read_traces(shared / "gaia2/gaia2_a2a") if isinstance(found, Trace)]
     for form in FORMS:
         (path,) = (shared / f"gaia2/gaia2_a2a/{form}").glob("*.json")

@@ -26,7 +26,7 @@ def one(value: dict[str, Any]) -> Trace:
     return trace
 
 
-def test_a_report_is_a_run_with_model_calls_and_tools_in_order_of_time() -> None:
+def test_a_report_is_an_execution_with_model_calls_and_tools_in_order_of_time() -> None:
     trace = one(report())
     assert [(span.kind, span.name, span.status) for span in trace.spans] == [
         ("CHAIN", "local_ficus_0_made-up-model", "OK"),
@@ -67,7 +67,7 @@ def test_goal_answer_and_outcome() -> None:
     assert (trace.outcome.score, trace.outcome.rationale, trace.outcome.row_status) == (1.0, None, "success")
 
 
-def test_token_totals_stand_at_the_run_since_calls_have_none() -> None:
+def test_token_totals_stand_at_the_execution_since_calls_have_none() -> None:
     trace = one(report())
     assert [span.prompt_tokens for span in trace.spans] == [321, *[None] * 7]
     assert trace.attributes["usage"]["models"]["agent_model"]["input_tokens"] == 321  # type: ignore[index, call-overload]
@@ -83,7 +83,9 @@ def test_token_totals_stand_at_the_run_since_calls_have_none() -> None:
         ({"status": "environment_error"}, None, "status environment_error: the task did not get as far as a verdict"),
     ],
 )
-def test_a_run_without_a_score_says_why(changes: dict[str, Any], score: float | None, reason: str | None) -> None:
+def test_an_execution_without_a_score_says_why(
+    changes: dict[str, Any], score: float | None, reason: str | None
+) -> None:
     outcome = one(report(**changes)).outcome
     assert outcome is not None
     assert (outcome.score, outcome.reason) == (score, reason)
@@ -95,7 +97,7 @@ def test_a_report_from_before_0_5_0_without_usage_and_task_is_read() -> None:
     assert len(one(old).spans) == 8
 
 
-def test_a_set_up_that_failed_is_a_run_of_its_root_alone() -> None:
+def test_a_set_up_that_failed_is_an_execution_of_its_root_alone() -> None:
     old_form = {
         "task_id": "local_ficus",
         "repeat_idx": 1,
@@ -129,7 +131,7 @@ def test_real_reports_give_a_root_with_calls_and_tools(shared: Path) -> None:
     for path in sorted((shared / "gaia2/maseval").glob("report*.json")):
         for found in read_traces(path):
             rows[path.stem] = len(found.spans) if isinstance(found, Trace) else found.reason.split(",")[0]
-    # A run of six steps has six calls and six invocations; the fifth stopped after five, and ARE wrote to the user.
+    # Six steps have six calls and six invocations; the fifth execution stopped after five, and ARE wrote to the user.
     assert rows == {
         "report_fail_counts": 13,
         "report_fail_soft": 13,

@@ -1,4 +1,4 @@
-"""GAIA2's own verdicts as tables: rates with their n, and a reason for every run without a score."""
+"""GAIA2's own verdicts as tables: rates with their n, and a reason for every execution without a score."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,23 +18,25 @@ def test_no_outcome_no_table(tmp_path: Path) -> None:
         assert outcome_tables(connection) == {}
 
 
-def test_every_run_is_scored_or_has_a_reason(tmp_path: Path) -> None:
+def test_every_execution_is_scored_or_has_a_reason(tmp_path: Path) -> None:
     traces = [trace for trace in read_traces(SAMPLES) if isinstance(trace, Trace)]
     with read_transaction(workspace(tmp_path, *traces).engine) as connection:
         made = outcome_tables(connection)
-    runs, rates = made["gaia2_executions"], made["gaia2_gsr"]
+    executions, rates = made["gaia2_executions"], made["gaia2_gsr"]
     of_all = rates[rates["capability"] == "all"]
-    assert (runs["score"].notna() | runs["reason"].notna()).all()
-    assert of_all["executions"].sum() == len(runs)
-    assert of_all["scored"].sum() == runs["score"].notna().sum()
+    assert (executions["score"].notna() | executions["reason"].notna()).all()
+    assert of_all["executions"].sum() == len(executions)
+    assert of_all["scored"].sum() == executions["score"].notna().sum()
 
 
-def test_an_unscored_run_is_counted_and_in_no_rate(tmp_path: Path) -> None:
-    def run(number: int, score: float | None) -> Trace:
+def test_an_unscored_execution_is_counted_and_in_no_rate(tmp_path: Path) -> None:
+    def execution(number: int, score: float | None) -> Trace:
         reason = None if score is not None else "no judge was configured"
         outcome = Outcome(decision=None, score=score, reason=reason, rationale=None, source="test")
         return replace(small_trace(f"{number:032x}"), format="gaia2", outcome=outcome)
 
-    with read_transaction(workspace(tmp_path, run(1, 1.0), run(2, 0.0), run(3, None)).engine) as connection:
+    with read_transaction(
+        workspace(tmp_path, execution(1, 1.0), execution(2, 0.0), execution(3, None)).engine
+    ) as connection:
         rates = outcome_tables(connection)["gaia2_gsr"].set_index("capability")
     assert rates.loc["all", ["executions", "scored", "succeeded", "gsr"]].tolist() == [3, 2, 1, 0.5]

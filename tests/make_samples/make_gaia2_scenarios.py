@@ -1,10 +1,10 @@
 """Makes data/gaia2/scenarios and the scripts of data/gaia2/scripts: small stand-ins for GAIA2, written by us.
 
 Usage: `python make_gaia2_scenarios.py`. They are in the JSON form of ARE 1.2.0, from which it runs them. The samples
-`boat_moves` and `boat_forgets` of data/samples/gaia2 are runs of them: `tracejury gaia2 run samples --capability
+`boat_moves` and `boat_forgets` of data/samples/gaia2 are executions of them: `tracejury gaia2 run samples --capability
 adaptability --repeats 1 --model script:data/gaia2/scripts/boat_moves.json --judge-model
-script:data/gaia2/scripts/judge.json`, the other with `boat_forgets.json`; from `trace/` of each run's folder, without
-the gui file.
+script:data/gaia2/scripts/judge.json`, the other with `boat_forgets.json`; from `trace/` of each execution's
+folder, without the gui file.
 """
 
 from __future__ import annotations

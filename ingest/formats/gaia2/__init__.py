@@ -13,7 +13,7 @@ from tracejury.ingest.formats.gaia2.benchmark import (
     read_output,
     read_statistics,
 )
-from tracejury.ingest.formats.gaia2.build import FORMAT, Run, run_trace
+from tracejury.ingest.formats.gaia2.build import FORMAT, ExecutionFiles, execution_trace
 from tracejury.ingest.formats.gaia2.bundle import bundles, complete, read_bundle
 from tracejury.ingest.formats.gaia2.cli_folder import folder_name, is_cli, read_cli
 from tracejury.ingest.formats.gaia2.export import looks_like_export, read_export
@@ -89,13 +89,13 @@ def _read_json(source: Source) -> Iterator[Trace | Rejected]:
     elif looks_like_statistics(value):
         yield from read_statistics(source, ())
     else:
-        yield run_trace(_run(value, source), source)
+        yield execution_trace(_execution_files(value, source), source)
 
 
-def _run(value: Json, source: Source) -> Run:
+def _execution_files(value: Json, source: Source) -> ExecutionFiles:
     if looks_like_lite(value):
         lite = read_lite(value)
-        return Run(trace_id=_trace_id(source, lite.raw.get("scenario_id")), lite=lite)
+        return ExecutionFiles(trace_id=_trace_id(source, lite.raw.get("scenario_id")), lite=lite)
     if not looks_like_export(value):
         raise IngestError(
             "not a GAIA2 trace: it lacks metadata and completed_events",
@@ -103,10 +103,12 @@ def _run(value: Json, source: Source) -> Run:
         )
     export = read_export(value)
     trace_id = _trace_id(source, export.definition.get("scenario_id"))
-    return Run(trace_id=trace_id, gui=export) if export.is_gui else Run(trace_id=trace_id, hf=export)
+    return (
+        ExecutionFiles(trace_id=trace_id, gui=export) if export.is_gui else ExecutionFiles(trace_id=trace_id, hf=export)
+    )
 
 
 def _trace_id(source: Source, scenario: Json) -> str:
     """The file's base name, which the hf, lite and gui files of an execution share; without a file the scenario."""
     stem = PurePath(source.file).stem
-    return (word(scenario) or "run") if stem in {"", "-"} else stem
+    return (word(scenario) or "scenario") if stem in {"", "-"} else stem

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tracejury.ingest.formats.gaia2.build import Run, run_trace
+from tracejury.ingest.formats.gaia2.build import ExecutionFiles, execution_trace
 from tracejury.ingest.formats.gaia2.parts import packed
 from tracejury.ingest.formats.gaia2.row import row_attributes, row_evidence
 from tracejury.ingest.formats.gaia2.values import mapping, text, whole, word
@@ -35,17 +35,17 @@ class OutputRow:
     @property
     def name(self) -> str:
         number = whole(self.fields.get("run_number"))
-        scenario = text(self.fields.get("scenario_id") or self.fields.get("task_id")) or "run"
+        scenario = text(self.fields.get("scenario_id") or self.fields.get("task_id")) or "scenario"
         return scenario if number is None else f"{scenario} (execution {number})"
 
-    def run_id(self, config_hash: str | None) -> str:
+    def trace_id(self, config_hash: str | None) -> str:
         """The trace id of the execution: that of its trace file, else the name that ARE would have given the file."""
-        if named := word(self.fields.get("run_id")):
+        if named := word(self.fields.get("execution_id")):
             return named
         if self.trace_file is not None:
             return self.trace_file.removesuffix(".json")
         number = whole(self.fields.get("run_number"))
-        scenario = text(self.fields.get("scenario_id") or self.fields.get("task_id")) or "run"
+        scenario = text(self.fields.get("scenario_id") or self.fields.get("task_id")) or "scenario"
         return "_".join(
             [scenario, *([] if number is None else [f"run_{number}"]), *([config_hash] if config_hash else [])]
         )
@@ -93,12 +93,12 @@ def read_output(source: Source, beside: Sequence[str], around: Mapping[str, Json
     shared = {**around, **({"config_hash": hashes[0]} if hashes else {})}
     for row in rows:
         if row.trace_file is None or row.trace_file not in there:
-            yield _run_without_trace(row, source, shared)
+            yield _execution_without_trace(row, source, shared)
 
 
-def _run_without_trace(row: OutputRow, source: Source, around: Mapping[str, Json]) -> Trace:
-    run = Run(
-        trace_id=row.run_id(word(around.get("config_hash"))),
+def _execution_without_trace(row: OutputRow, source: Source, around: Mapping[str, Json]) -> Trace:
+    execution = ExecutionFiles(
+        trace_id=row.trace_id(word(around.get("config_hash"))),
         evidence=(row_evidence(row.fields, "output.jsonl"),),
         attributes=row_attributes(row.fields),
         around=dict(around),
@@ -106,7 +106,9 @@ def _run_without_trace(row: OutputRow, source: Source, around: Mapping[str, Json
     parts = [(OUTPUT, row.line + b"\n"), *([(AROUND, around_bytes(around))] if around else [])]
     # Named as its trace file would be: a file called output.jsonl is read as the lines of a benchmark.
     home = source.file[: -len(base_name(source.file))]
-    trace = run_trace(run, Source(file=f"{home}{run.trace_id}.json", place=f"{OUTPUT} {row.place}", data=packed(parts)))
+    trace = execution_trace(
+        execution, Source(file=f"{home}{execution.trace_id}.json", place=f"{OUTPUT} {row.place}", data=packed(parts))
+    )
     if row.trace_file is None:
         return trace
     evidence = (
@@ -123,7 +125,7 @@ def around_bytes(around: Mapping[str, Json]) -> bytes:
 def read_statistics(source: Source, outputs: Sequence[Source]) -> Iterator[Rejected]:
     """Statistics hold no trace; with the `output.jsonl` of the executions they only say how many there should be."""
     total = whole(mapping(mapping(mapping(parse_json(source.data)).get("statistics")).get("global")).get("total_runs"))
-    runs = sum(len(output_rows(output.data)) for output in outputs)
+    rows = sum(len(output_rows(output.data)) for output in outputs)
     if not outputs:
         yield Rejected(
             file=source.file,
@@ -131,11 +133,11 @@ def read_statistics(source: Source, outputs: Sequence[Source]) -> Iterator[Rejec
             reason=f"statistics of {total} benchmark executions, not a trace",
             remedy="give the folder that holds the traces and output.jsonl",
         )
-    elif total is not None and total != runs:
+    elif total is not None and total != rows:
         yield Rejected(
             file=source.file,
             place="statistics.global.total_runs",
-            reason=f"the statistics tell of {total} executions, {' and '.join(_names(source, outputs))} of {runs}",
+            reason=f"the statistics tell of {total} executions, {' and '.join(_names(source, outputs))} of {rows}",
             remedy="look for the missing executions, or benchmark into an empty folder",
         )
 

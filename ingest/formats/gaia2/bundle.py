@@ -18,7 +18,7 @@ from tracejury.ingest.formats.gaia2.benchmark import (
     row_of,
     statistics_setting,
 )
-from tracejury.ingest.formats.gaia2.build import Run, run_trace
+from tracejury.ingest.formats.gaia2.build import ExecutionFiles, execution_trace
 from tracejury.ingest.formats.gaia2.cli_folder import FILES, folder_name, read_cli
 from tracejury.ingest.formats.gaia2.export import Export, looks_like_export, read_export
 from tracejury.ingest.formats.gaia2.lite import Lite, looks_like_lite, read_lite
@@ -40,21 +40,21 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
 
     The last bundle of a benchmark are its `output.jsonl` and statistics alone: they name executions without a trace.
     """
-    runs: dict[tuple[str, str], list[str]] = {}
+    executions: dict[tuple[str, str], list[str]] = {}
     outputs = {_folder(name): name for name in names if base_name(name) == OUTPUT}
     for name in names:
         path = PurePosixPath(name.replace("\\", "/"))
         if path.suffix != ".json":
             continue
         if path.parent.name in FORMS:
-            runs.setdefault((_folder(str(path.parent)), path.name), []).append(name)
+            executions.setdefault((_folder(str(path.parent)), path.name), []).append(name)
         elif _folder(name) in outputs and path.name not in {STATISTICS, ROW_FILE, AROUND}:
-            runs.setdefault((_folder(name), path.name), []).append(name)
+            executions.setdefault((_folder(name), path.name), []).append(name)
     entries = [
-        (*files, *([outputs[folder]] if folder in outputs else _lone_row(folder, runs, names)))
-        for (folder, _), files in runs.items()
+        (*files, *([outputs[folder]] if folder in outputs else _lone_row(folder, executions, names)))
+        for (folder, _), files in executions.items()
     ]
-    entries.extend(_benchmark(folder, output, runs, names) for folder, output in outputs.items())
+    entries.extend(_benchmark(folder, output, executions, names) for folder, output in outputs.items())
     entries.extend(_above(name, outputs) for name in names if base_name(name) == STATISTICS)
     folders: dict[str, list[str]] = {}
     for name in names:
@@ -65,13 +65,13 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _benchmark(
-    folder: str, output: str, runs: Mapping[tuple[str, str], Sequence[str]], names: Sequence[str]
+    folder: str, output: str, executions: Mapping[tuple[str, str], Sequence[str]], names: Sequence[str]
 ) -> tuple[str, ...]:
     """An `output.jsonl` with the statistics beside or above it, and one execution that says what they all share."""
     statistics = [name for name in names if base_name(name) == STATISTICS and _is_above(_folder(name), folder)]
     own = [name for name in names if base_name(name) == AROUND and _folder(name) == folder]
     nearest = max(statistics, key=len, default=None)
-    files = [name for (where, _), group in runs.items() if where == folder for name in group]
+    files = [name for (where, _), group in executions.items() if where == folder for name in group]
     first = sorted(files, key=lambda name: (base_name(_folder(name)) == "lite", name))[:1]
     return (output, *own, *([] if nearest is None else [nearest]), *first)
 
@@ -104,9 +104,9 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
         except IngestError as error:
             yield rejected(source.file, error)
     output = next((source for source in sources if base_name(source.file) == OUTPUT), None)
-    runs = [(source, value) for source, value in values if looks_like_export(value) or looks_like_lite(value)]
-    if runs:
-        yield from _read_run(runs, values, output)
+    executions = [(source, value) for source, value in values if looks_like_export(value) or looks_like_lite(value)]
+    if executions:
+        yield from _read_execution(executions, values, output)
         return
     for source, _ in values:
         yield rejected(source.file, IngestError("not a file of a GAIA2 execution", remedy="leave it out"))
@@ -204,13 +204,13 @@ def _tells(file: str) -> tuple[bool, bool, int]:
     return (place.config is not None, place.phase is not None, len(file))
 
 
-def _read_run(
-    runs: list[tuple[Source, Json]], values: list[tuple[Source, Json]], output: Source | None
+def _read_execution(
+    executions: list[tuple[Source, Json]], values: list[tuple[Source, Json]], output: Source | None
 ) -> Iterator[Trace | Rejected]:
     exports: dict[str, Export] = {}
     lite: Lite | None = None
     used: list[tuple[str, bytes]] = []
-    for source, value in runs:
+    for source, value in executions:
         try:
             if looks_like_lite(value):
                 lite, form = read_lite(value), "lite"
@@ -224,7 +224,7 @@ def _read_run(
         used.append((f"{form}/{base_name(source.file)}", source.data))
     if not used:
         return
-    name = base_name(runs[0][0].file)
+    name = base_name(executions[0][0].file)
     evidence: list[Evidence] = []
     attributes: dict[str, Json] = {}
     if output is not None and (row := row_of(output.data, name)) is not None:
@@ -232,11 +232,11 @@ def _read_run(
         attributes = row_attributes(row.fields)
         used.append((OUTPUT, row.line + b"\n"))
     for source, value in values:
-        if looks_like_row(value) and (run_row := _row_of_run(mapping(value), exports)) is not None:
-            evidence.append(row_evidence(run_row, "row"))
-            attributes |= row_attributes(run_row)
+        if looks_like_row(value) and (execution_row := _row_of_execution(mapping(value), exports)) is not None:
+            evidence.append(row_evidence(execution_row, "row"))
+            attributes |= row_attributes(execution_row)
             used.append((ROW_FILE, source.data))
-    run = Run(
+    execution = ExecutionFiles(
         trace_id=PurePosixPath(name).stem,
         gui=exports.get("gui"),
         hf=exports.get("hf"),
@@ -245,12 +245,12 @@ def _read_run(
         attributes=attributes,
     )
     try:
-        yield run_trace(run, _source(runs[0][0], name, used))
+        yield execution_trace(execution, _source(executions[0][0], name, used))
     except IngestError as error:
-        yield rejected(runs[0][0].file, error)
+        yield rejected(executions[0][0].file, error)
 
 
-def _row_of_run(row: dict[str, Json], exports: dict[str, Export]) -> dict[str, Json] | None:
+def _row_of_execution(row: dict[str, Json], exports: dict[str, Export]) -> dict[str, Json] | None:
     """The row, when its data tell of the very events of this execution."""
     try:
         data = row.get("data")
@@ -277,9 +277,9 @@ def _folder_source(sources: Sequence[Source]) -> Source:
     return Source(file=_folder(sources[0].file) or folder_name(sources[0].file), data=packed(used))
 
 
-def _lone_row(folder: str, runs: dict[tuple[str, str], list[str]], names: Sequence[str]) -> list[str]:
+def _lone_row(folder: str, executions: dict[tuple[str, str], list[str]], names: Sequence[str]) -> list[str]:
     """The leaderboard row beside the folders of a single execution."""
-    if sum(where == folder for where, _ in runs) != 1:
+    if sum(where == folder for where, _ in executions) != 1:
         return []
     return [name for name in names if base_name(name) == ROW_FILE and _folder(name) == folder]
 

@@ -121,7 +121,7 @@ class Export:
 
     @property
     def config(self) -> str | None:
-        """The benchmark's config that was run, in lower case: a capability, or a mix of them such as `mini`."""
+        """The benchmark's config that was executed, in lower case: a capability, or a mix of them such as `mini`."""
         name = word(self.definition.get("config"))
         return name.lower() if name else None
 
@@ -132,7 +132,7 @@ class Export:
         return tags[0].lower() if tags else None
 
     @property
-    def is_oracle_run(self) -> bool:
+    def is_oracle_execution(self) -> bool:
         """Whether the scenario's own events were played and no agent ran."""
         value = self.runner_config.get("oracle")
         return value if isinstance(value, bool) else self.main_agent is None and not self.is_gui
@@ -201,7 +201,7 @@ def empty_export(scenario: str | None) -> Export:
     )
 
 
-def refuse_unrun(export: Export) -> None:
+def refuse_not_executed(export: Export) -> None:
     """A scenario that never ran is no trace; one that raised before its first event is. Raises `IngestError`."""
     if export.never_began and export.definition.get("has_exception") is not True:
         raise IngestError(

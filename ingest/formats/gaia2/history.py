@@ -45,17 +45,17 @@ class HistoryLog(WorldLog):
         self._answered_at: float | None = None
         self._calls: dict[str, int] = {}
         self._detached: dict[str, Agent] = {}
-        self._runs = [run for key in list(lite.histories)[1:] for run in _runs(key, lite.histories[key])]
+        self._visits = [visit for key in list(lite.histories)[1:] for visit in _visits(key, lite.histories[key])]
         self._coming = [event for event in export.completed if not event.is_condition]
 
     def replay(self) -> None:
         history = self.lite.histories.get(self.main_key, ())
         self._history(self.main_key, 0, len(history))
         self._feed_events(None, after=None, before=None)
-        for run in self._runs:
-            if not run.used:
-                self._detach(run)
-                self._history(run.agent, run.start, run.end)
+        for visit in self._visits:
+            if not visit.used:
+                self._detach(visit)
+                self._history(visit.agent, visit.start, visit.end)
         super().replay()
         self._check_usage()
 
@@ -152,23 +152,23 @@ class HistoryLog(WorldLog):
         """The execution of the sub-agent that got this call's task, between the call and its answer."""
         self._answered_at = None if answered is None else answered.second
         task = word(arguments.get("task"))
-        for run in self._runs:
-            messages = self.lite.histories[run.agent][run.start : run.end]
-            if not run.used and task and any(message.kind == "task" and task in message.body for message in messages):
-                run.used = True
-                self._history(run.agent, run.start, run.end)
+        for visit in self._visits:
+            messages = self.lite.histories[visit.agent][visit.start : visit.end]
+            if not visit.used and task and any(message.kind == "task" and task in message.body for message in messages):
+                visit.used = True
+                self._history(visit.agent, visit.start, visit.end)
                 return
 
-    def _detach(self, run: Visit) -> None:
-        message = self.lite.histories[run.agent][run.start]
-        name = self._name(_bare(run.agent), "sub-agent")
-        entry = Entry(0, {"agent_id": _bare(run.agent), "timestamp": message.seconds})
+    def _detach(self, visit: Visit) -> None:
+        message = self.lite.histories[visit.agent][visit.start]
+        name = self._name(_bare(visit.agent), "sub-agent")
+        entry = Entry(0, {"agent_id": _bare(visit.agent), "timestamp": message.seconds})
         clock: Clock = "sim"
         if self.main is not None:
             clock = self._clock_below(entry, self.main.draft)
         agent = self._new_agent(entry, name, clock, self.rows.root, is_main=False)
         agent.draft.warnings.append("unknown_parent: no call of the main agent bears this agent's task")
-        self._detached[_bare(run.agent)] = self._latest[_bare(run.agent)] = agent
+        self._detached[_bare(visit.agent)] = self._latest[_bare(visit.agent)] = agent
 
     def _agent_of(self, entry: Entry) -> Agent:
         return self._detached.get(entry.agent_id) or super()._agent_of(entry)
@@ -259,7 +259,7 @@ class HistoryLog(WorldLog):
                 self.rows.usage_rest[key] = dict(rest)
 
 
-def _runs(key: str, history: tuple[ParsedMessage, ...]) -> Iterator[Visit]:
+def _visits(key: str, history: tuple[ParsedMessage, ...]) -> Iterator[Visit]:
     """A sub-agent begins anew with each system prompt, or with each task where there is none."""
     kinds = [message.kind for message in history]
     mark = "system_prompt" if "system_prompt" in kinds else "task"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tracejury.ingest.formats.gaia2.build import Run, run_trace
+from tracejury.ingest.formats.gaia2.build import ExecutionFiles, execution_trace
 from tracejury.ingest.formats.gaia2.export import read_export
 from tracejury.ingest.formats.gaia2.values import mapping, name_part, text, whole, without_empty, word
 from tracejury.ingest.formats.gaia2.verdict import Evidence
@@ -40,8 +40,10 @@ def row_trace(row: Mapping[str, Json], source: Source, place: str) -> Trace:
     trace_id = row_id(row, None if export is None else export.model)
     if export is None and row.get("status") is None:
         raise IngestError(f"row {trace_id} holds neither data nor a status", place="data", remedy="leave it out")
-    run = Run(trace_id=trace_id, hf=export, evidence=(row_evidence(row, "row"),), attributes=row_attributes(row))
-    return run_trace(run, Source(file=source.file, place=place, data=source.data))
+    execution = ExecutionFiles(
+        trace_id=trace_id, hf=export, evidence=(row_evidence(row, "row"),), attributes=row_attributes(row)
+    )
+    return execution_trace(execution, Source(file=source.file, place=place, data=source.data))
 
 
 def _json_of(data: Json) -> Json:

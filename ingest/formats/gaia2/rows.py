@@ -9,7 +9,7 @@ from tracejury.ingest.parse import json_text
 from tracejury.ingest.times import from_seconds
 from tracejury.ingest.trace import Clock, Json, SpanDraft
 
-RUN_ID = "run"
+ROOT_ID = "execution"
 _AGENT_OF_EVENT = {"USER": "user", "ENV": "environment"}
 _PLAIN_TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "NoneType"})
 
@@ -22,7 +22,7 @@ class Rows:
     """
 
     def __init__(self, name: str, main_agent: str | None) -> None:
-        self.root = SpanDraft(span_id=RUN_ID, name=name, kind="CHAIN", clock="sim")
+        self.root = SpanDraft(span_id=ROOT_ID, name=name, kind="CHAIN", clock="sim")
         self.main_agent = main_agent
         self.drafts: list[SpanDraft] = [self.root]
         self.messages = MessageTable()
@@ -32,7 +32,7 @@ class Rows:
         self.answers: list[str | None] = []
         self.message_rest: dict[int, list[dict[str, Json]]] = {}
         self.usage_rest: dict[str, Json] = {}
-        self._ids: dict[str, int] = {RUN_ID: 1}
+        self._ids: dict[str, int] = {ROOT_ID: 1}
         self._open = False
         self._waiting: list[SpanDraft] = []
 

@@ -22,7 +22,7 @@ _REPEAT = re.compile(r"_run_(\d{1,9})(?:_[0-9a-f]{8})?$")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Setting:
-    """What was run; None where no file says it. `capability` is the config that was run, such as `mini`.
+    """What was executed; None where no file says it. `capability` is the config that was executed, such as `mini`.
 
     `settings` is the hash of all settings of an execution made here, `attempt` counts its starts from 1.
     """
@@ -83,7 +83,7 @@ def are_setting(
         agent=export.main_agent or word(config.get("agent")) or word(around.get("agent")),
         agent_model=export.model or word(config.get("model")) or word(around.get("agent_model")),
         judge_model=export.judge_model or _judge(config) or word(around.get("judge_model")),
-        is_oracle=(bool(export.raw) and export.is_oracle_run) or row.get("run_status") == "oracle",
+        is_oracle=(bool(export.raw) and export.is_oracle_execution) or row.get("execution_status") == "oracle",
         settings=word(row.get("settings")),
         attempt=whole(row.get("attempt")),
     )

@@ -8,17 +8,19 @@ from tracejury.ingest.trace import Outcome, Status
 
 NO_JUDGE = "no judge was configured"
 JUDGE_RAISED = "the judge raised an exception, so there is no verdict (ARE itself scores 0)"
-RUN_RAISED = "the execution raised an exception; ARE scores 0"
-RUN_RAISED_UNSCORED = "the execution raised an exception and ARE gives no score"
+EXECUTION_RAISED = "the execution raised an exception; ARE scores 0"
+EXECUTION_RAISED_UNSCORED = "the execution raised an exception and ARE gives no score"
 NO_DECISION = "the file holds no validation decision"
 TIME_LIMIT = "the execution was ended at its time limit, so there is no verdict (ARE itself scores 0)"
-ORACLE_RUN = "an oracle execution: no agent took part, so it counts in no rate"
+ORACLE_EXECUTION = "an oracle execution: no agent took part, so it counts in no rate"
 REFUSED_OR_UNJUDGED = "Invalid without exception: either the judge said no or no judge was configured"
-JUDGE_OR_RUN_RAISED = "Invalid with an exception: either the judge raised (no verdict) or the execution did (score 0)"
-UNJUDGED_OR_RUN_RAISED = "Invalid without rationale: either no judge was configured or the execution raised"
+JUDGE_OR_EXECUTION_RAISED = (
+    "Invalid with an exception: either the judge raised (no verdict) or the execution did (score 0)"
+)
+UNJUDGED_OR_EXECUTION_RAISED = "Invalid without rationale: either no judge was configured or the execution raised"
 _SETTLE = "; the lite file, the leaderboard row or output.jsonl settles it"
 _TIMEOUT_ERROR = "ScenarioTimeoutError"
-_DOUBTS = {REFUSED_OR_UNJUDGED, JUDGE_OR_RUN_RAISED, UNJUDGED_OR_RUN_RAISED}
+_DOUBTS = {REFUSED_OR_UNJUDGED, JUDGE_OR_EXECUTION_RAISED, UNJUDGED_OR_EXECUTION_RAISED}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,14 +92,14 @@ def status_of(result: Outcome) -> Status:
     return "OK" if result.score == 1 else "ERROR"
 
 
-def error_of_run(result: Outcome) -> str | None:
+def error_of_execution(result: Outcome) -> str | None:
     """The exception of an execution that raised, for its row. Never the rationale, which quotes the oracle."""
-    return result.exception_message or result.exception_type if result.reason == RUN_RAISED else None
+    return result.exception_message or result.exception_type if result.reason == EXECUTION_RAISED else None
 
 
 def _score(evidence: Evidence) -> tuple[float | None, str | None]:
     if evidence.is_oracle:
-        return None, ORACLE_RUN
+        return None, ORACLE_EXECUTION
     if evidence.exception_type == _TIMEOUT_ERROR and evidence.row_status != "success":
         return None, TIME_LIMIT
     if evidence.row_status == "success" or (evidence.row_status is None and evidence.decision == "Valid"):
@@ -105,11 +107,11 @@ def _score(evidence: Evidence) -> tuple[float | None, str | None]:
     if evidence.row_status == "no_validation":
         return None, NO_JUDGE
     if evidence.row_status == "exception":
-        return None, RUN_RAISED_UNSCORED
+        return None, EXECUTION_RAISED_UNSCORED
     if evidence.rationale == "Exception":
         return None, JUDGE_RAISED
     if evidence.row_status == "failed":
-        return 0.0, RUN_RAISED if evidence.has_exception else None
+        return 0.0, EXECUTION_RAISED if evidence.has_exception else None
     if evidence.decision != "Invalid":
         return None, NO_DECISION
     return _invalid(evidence)
@@ -117,14 +119,14 @@ def _score(evidence: Evidence) -> tuple[float | None, str | None]:
 
 def _invalid(evidence: Evidence) -> tuple[float | None, str | None]:
     if evidence.never_began and evidence.has_exception:
-        return 0.0, RUN_RAISED  # a judge is asked about what happened: where nothing did, it was not the judge
+        return 0.0, EXECUTION_RAISED  # a judge is asked about what happened: where nothing did, it was not the judge
     if not evidence.says_rationale:
-        return None, JUDGE_OR_RUN_RAISED if evidence.has_exception else REFUSED_OR_UNJUDGED
+        return None, JUDGE_OR_EXECUTION_RAISED if evidence.has_exception else REFUSED_OR_UNJUDGED
     if evidence.rationale not in {None, "", "None"}:
         return 0.0, None
     if evidence.has_exception is None:
-        return None, UNJUDGED_OR_RUN_RAISED
-    return (0.0, RUN_RAISED) if evidence.has_exception else (None, NO_JUDGE)
+        return None, UNJUDGED_OR_EXECUTION_RAISED
+    return (0.0, EXECUTION_RAISED) if evidence.has_exception else (None, NO_JUDGE)
 
 
 def _first(one: bool | None, other: bool | None) -> bool | None:

@@ -1,4 +1,4 @@
-"""The environment of ARE for the tests that need it: made once by the product's own set-up, kept between runs."""
+"""The environment of ARE for the tests that need it: made once by the product's own set-up, then kept."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="session")
 def are() -> Iterator[AreEnvironment]:
-    """An environment that cannot be made is a failure, never a skip: nothing else tests the runs."""
+    """An environment that cannot be made is a failure, never a skip: nothing else tests the executions."""
     named = os.environ.get("TRACEJURY_CACHE")
     os.environ["TRACEJURY_CACHE"] = named or str(ROOT / ".venv" / "cache")
     try:

@@ -1,4 +1,4 @@
-"""Who answers a run's questions: parameters, retries, refused parameters, budget, scripts; no key reaches a worker."""
+"""Who answers in an execution: parameters, retries, refused parameters, budget, scripts; no key reaches a worker."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import pytest
 from tracejury.ingest.trace import Json
 from tracejury.judging.gaia2.answers import Answerer, ScriptChat, Spending, model_label, script_digest, script_replies
 from tracejury.judging.gaia2.environment import Gaia2Error, scrubbed
-from tracejury.judging.gaia2.settings import RunSettings
+from tracejury.judging.gaia2.settings import ExecutionSettings
 from tracejury.judging.judges.model import ModelError, ModelReply, Prices
 
 QUESTION: dict[str, Json] = {"ask": "agent", "messages": [{"role": "user", "content": "go"}], "stop": ["Observation:"]}
@@ -30,8 +30,8 @@ class Recorder:
         return answer
 
 
-def settings(**changes: object) -> RunSettings:
-    return RunSettings(**{"model": "m", "judge_model": "j", **changes})  # type: ignore[arg-type]
+def settings(**changes: object) -> ExecutionSettings:
+    return ExecutionSettings(**{"model": "m", "judge_model": "j", **changes})  # type: ignore[arg-type]
 
 
 def test_temperature_max_tokens_stop_and_seed_arrive_at_the_model() -> None:
@@ -92,7 +92,7 @@ def test_an_error_that_passes_is_asked_again_and_one_that_stays_is_told() -> Non
 
 
 @pytest.mark.parametrize(("ask", "status"), [("agent", "setup_failed"), ("judge", "judge_failed")])
-def test_a_missing_key_ends_the_run(ask: str, status: str) -> None:
+def test_a_missing_key_ends_the_execution(ask: str, status: str) -> None:
     model = Recorder(ModelError("auth", "no key"))
     answer = Answerer(agent=model, judge=model, parameters={})({**QUESTION, "ask": ask})
     assert answer == {"error": "no key", "end": status}

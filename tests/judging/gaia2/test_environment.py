@@ -80,7 +80,7 @@ def test_a_budget_without_prices_is_refused_before_anything_runs(tmp_path: Path)
     assert "Try: --price INPUT,OUTPUT" in made.output
 
 
-def test_stopping_a_run_that_is_not_running_says_so(tmp_path: Path) -> None:
+def test_stopping_an_execution_that_is_not_running_says_so(tmp_path: Path) -> None:
     open_workspace(tmp_path / "w")
     made = CliRunner().invoke(main, ["gaia2", "stop", "nothing", "--home", str(tmp_path / "w")])
     assert (made.exit_code, "nothing is not running" in made.output) == (1, True)

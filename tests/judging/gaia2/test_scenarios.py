@@ -77,7 +77,9 @@ def test_two_scenarios_of_one_id_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "kind"), [("['x']", "list"), ("None", "NoneType")], ids=["a Python list", "a Python None"]
 )
-def test_a_scenario_that_are_cannot_read_again_is_refused_before_it_runs(tmp_path: Path, value: str, kind: str) -> None:
+def test_a_scenario_that_are_cannot_read_again_is_refused_before_it_is_executed(
+    tmp_path: Path, value: str, kind: str
+) -> None:
     scenario = named("python")
     oracle = next(event for event in scenario["events"] if event["class_name"] == "OracleEvent")
     oracle["action"]["args"].append({"name": "attendees", "value": value, "value_type": kind})

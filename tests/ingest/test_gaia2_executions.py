@@ -1,4 +1,4 @@
-"""GAIA2 runs as runs: those without a trace, completed ones, their setting, and what may be counted together."""
+"""GAIA2 executions: those without a trace, completed ones, their setting, and what may be counted together."""
 
 import json
 import shutil
@@ -12,21 +12,21 @@ from tests.build import workspace
 from tracejury.ingest.batch import Report, ingest
 from tracejury.ingest.check import check_store
 from tracejury.ingest.formats.gaia2.setting import place_of
-from tracejury.ingest.formats.gaia2.verdict import RUN_RAISED, TIME_LIMIT
-from tracejury.ingest.gsr import Run, run_of
+from tracejury.ingest.formats.gaia2.verdict import EXECUTION_RAISED, TIME_LIMIT
+from tracejury.ingest.gsr import Execution, execution_of
 from tracejury.ingest.readers import read_bytes, read_traces
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Rejected, Trace
-from tracejury.judging.reports.benchmark_outcomes import grouped, outcome_tables, runs_of
+from tracejury.judging.reports.benchmark_outcomes import executions_of, grouped, outcome_tables
 from tracejury.judging.store.workspace import Workspace
 
 SMALL = Path(__file__).parent / "gaia2"
 NAME = "scenario_ficus_run_1_0a1b2c3d"
 
 
-def run_of_trace(trace: Trace) -> Run:
+def execution_of_trace(trace: Trace) -> Execution:
     assert trace.outcome is not None
-    return run_of(trace.trace_id, trace.outcome, trace.attributes, duration_s=None)
+    return execution_of(trace.trace_id, trace.outcome, trace.attributes, duration_s=None)
 
 
 def content(form: str, **definition: Any) -> Any:
@@ -72,10 +72,10 @@ def row(number: int, status: str, score: float | None, trace: str | None = None,
     return {"task_id": "scenario_ficus", "trace_id": trace, "score": score, "metadata": metadata}
 
 
-# Runs without a trace
+# Executions without a trace
 
 
-def test_a_run_without_a_trace_has_the_models_of_the_runs_beside_it(tmp_path: Path) -> None:
+def test_an_execution_without_a_trace_has_the_models_of_the_executions_beside_it(tmp_path: Path) -> None:
     home = tmp_path / "standard" / "time"
     put(home, "hf")
     (home / "output.jsonl").write_text(output(row(1, "success", 1.0, f"hf/{NAME}.json"), row(2, "failed", 0.0)))
@@ -91,7 +91,7 @@ def test_a_run_without_a_trace_has_the_models_of_the_runs_beside_it(tmp_path: Pa
     }
 
 
-def test_the_kept_bytes_of_a_run_without_a_trace_give_it_again(tmp_path: Path) -> None:
+def test_the_kept_bytes_of_an_execution_without_a_trace_give_it_again(tmp_path: Path) -> None:
     put(tmp_path / "bench", "hf")
     lines = output(row(1, "success", 1.0, f"hf/{NAME}.json"), row(2, "failed", 0.0), row(3, "failed", 0.0, "hf/x.json"))
     (tmp_path / "bench" / "output.jsonl").write_text(lines)
@@ -100,18 +100,23 @@ def test_the_kept_bytes_of_a_run_without_a_trace_give_it_again(tmp_path: Path) -
     assert problems(home) == []
 
 
-def test_a_run_that_raised_before_its_first_event_scores_zero() -> None:
+def test_an_execution_that_raised_before_its_first_event_scores_zero() -> None:
     raised = content("hf", has_exception=True, exception_type="RuntimeError", exception_message="no agent today")
     raised["completed_events"], raised["metadata"]["annotation"]["validation_decision"] = [], "Invalid"
     trace = one(raised)
     assert trace.outcome is not None
-    assert (trace.outcome.score, trace.outcome.reason) == (0.0, RUN_RAISED)
+    assert (trace.outcome.score, trace.outcome.reason) == (0.0, EXECUTION_RAISED)
     assert (len(trace.spans), trace.spans[0].status_message) == (1, "no agent today")
-    run = run_of_trace(trace)
-    assert (run.status, run.fault, run.score, run.verdict) == ("agent_raised", "agent", 0.0, None)  # no judge was asked
+    execution = execution_of_trace(trace)
+    assert (execution.status, execution.fault, execution.score, execution.verdict) == (
+        "agent_raised",
+        "agent",
+        0.0,
+        None,
+    )  # no judge was asked
 
 
-def test_a_run_without_a_trace_is_not_offered_to_judges(tmp_path: Path) -> None:
+def test_an_execution_without_a_trace_is_not_offered_to_judges(tmp_path: Path) -> None:
     from tracejury.ingest.store import trace_ids
 
     put(tmp_path / "bench", "hf")
@@ -128,17 +133,19 @@ def test_the_time_limit_is_no_verdict_and_zero_as_are_counts_it(tmp_path: Path) 
     (tmp_path / "output.jsonl").write_text(output(row(2, "failed", 0.0, exception_type="ScenarioTimeoutError")))
     (trace,) = read_traces(tmp_path)
     assert isinstance(trace, Trace)
-    run = run_of_trace(trace)
-    assert (run.score, run.verdict, run.reason) == (0.0, None, TIME_LIMIT)
-    assert (run.status, run.fault) == ("timeout", "time limit")
+    execution = execution_of_trace(trace)
+    assert (execution.score, execution.verdict, execution.reason) == (0.0, None, TIME_LIMIT)
+    assert (execution.status, execution.fault) == ("timeout", "time limit")
 
 
-# Completing a run
+# Completing an execution
 
 
 @pytest.mark.parametrize("order", [("hf", "lite"), ("lite", "hf")])
 @pytest.mark.parametrize("together", [True, False])
-def test_the_files_of_a_run_join_whenever_they_come(tmp_path: Path, order: Sequence[str], together: bool) -> None:
+def test_the_files_of_an_execution_join_whenever_they_come(
+    tmp_path: Path, order: Sequence[str], together: bool
+) -> None:
     for form in ("hf", "lite"):
         put(tmp_path / "out", form)
     home, paths = workspace(tmp_path / "home"), [tmp_path / "out" / form for form in order]
@@ -160,7 +167,7 @@ def test_output_jsonl_ingested_first_is_completed_by_the_traces(tmp_path: Path) 
     home = workspace(tmp_path / "home")
     assert (taken(home, file).traces, len(taken(home, tmp_path / "out").completed)) == (2, 2)
     with read_transaction(home.engine) as connection:
-        models = {run.agent_model for run in runs_of(connection)}
+        models = {execution.agent_model for execution in executions_of(connection)}
     assert models == {content("hf")["metadata"]["simulation"]["model_id"]}
     assert problems(home) == []
 
@@ -175,7 +182,7 @@ def test_other_content_of_the_same_name_is_refused_with_the_form_that_differs(tm
     assert "the hf files of the two differ" in refused.reason
 
 
-def test_a_run_is_not_changed_under_the_labels_that_name_its_spans(tmp_path: Path) -> None:
+def test_an_execution_is_not_changed_under_the_labels_that_name_its_spans(tmp_path: Path) -> None:
     from tracejury.judging.runs.offline import judge_all
 
     for form in ("hf", "lite"):
@@ -187,7 +194,7 @@ def test_a_run_is_not_changed_under_the_labels_that_name_its_spans(tmp_path: Pat
     assert "it stays as people and judges saw it" in refused.reason
 
 
-# What was run
+# What was executed
 
 
 @pytest.mark.parametrize(
@@ -226,14 +233,14 @@ def test_the_phase_is_what_the_file_says_of_augmentations(flags: dict[str, bool]
     assert setting(one(content("hf", **dict.fromkeys(names, False) | flags)))["phase"] == phase
 
 
-def test_an_oracle_run_counts_in_no_rate() -> None:
+def test_an_oracle_execution_counts_in_no_rate() -> None:
     oracle = content("hf")
     oracle["metadata"]["runner_config"] = {**(oracle["metadata"]["runner_config"] or {}), "oracle": True}
-    run = run_of_trace(one(oracle))
-    assert (run.status, run.score, run.verdict) == ("oracle", None, None)
+    execution = execution_of_trace(one(oracle))
+    assert (execution.status, execution.score, execution.verdict) == ("oracle", None, None)
 
 
-def test_runs_of_different_models_are_never_counted_together(tmp_path: Path) -> None:
+def test_executions_of_different_models_are_never_counted_together(tmp_path: Path) -> None:
     for number, model in enumerate(("one", "two")):
         export = content("hf")
         export["metadata"]["simulation"]["model_id"] = model
@@ -253,7 +260,7 @@ def report(**changes: Any) -> dict[str, Any]:
     return reports[0] | changes
 
 
-def test_a_second_model_on_the_same_tasks_is_another_run() -> None:
+def test_a_second_model_on_the_same_tasks_is_another_execution() -> None:
     other = report()
     for model in other["traces"]["models"].values():
         model["model_id"] = "vendor/other model"
@@ -292,7 +299,7 @@ def test_an_answer_that_the_agent_rejected_stands_at_its_own_call() -> None:
     assert [len(call.input_messages) for call in calls] == [1, 2, 3]
 
 
-# The shared runs: what each fault showed
+# The shared executions: what each fault showed
 
 
 def tables(tmp_path: Path, *paths: Path) -> dict[str, Any]:
@@ -320,12 +327,12 @@ def test_a_real_benchmark_of_two_configs_has_the_digits_of_its_statistics(shared
         assert rates.loc[name, "gsr_sd"] * 100 == pytest.approx(of_capability["success_rate_std"])
         assert rates.loc[name, "pass_at_k_rate"] * 100 == of_capability["pass_at_k_percent"]
         assert rates.loc[name, "pass_k_rate"] * 100 == of_capability["pass_k_percent"]
-    # Judged runs only: without the one that timed out, the one whose judge raised, and the one that raised itself.
+    # Judged ones only: without the one that timed out, the one whose judge raised, and the one that raised itself.
     assert rates.loc["all", ["judged", "judged_succeeded"]].tolist() == [6, 4]
 
 
 @pytest.mark.shared
-def test_statistics_above_the_runs_are_compared_with_them(shared: Path, tmp_path: Path) -> None:
+def test_statistics_above_the_executions_are_compared_with_them(shared: Path, tmp_path: Path) -> None:
     shutil.copytree(shared / "cases/gaia2_runs/two_runs_benchmark", tmp_path / "bench")
     shutil.rmtree(tmp_path / "bench/mini")
     (refused,) = (one for one in read_traces(tmp_path / "bench") if isinstance(one, Rejected))
@@ -344,7 +351,7 @@ def test_statistics_above_the_runs_are_compared_with_them(shared: Path, tmp_path
         ("mini_pooled", 3, 1, 2),
     ],
 )
-def test_shared_runs_count_as_their_harness_counts_them(
+def test_shared_executions_count_as_their_harness_counts_them(
     shared: Path, tmp_path: Path, case: str, scored: int, succeeded: int, judged: int
 ) -> None:
     rates = tables(tmp_path, shared / "cases/gaia2_runs" / case)["gaia2_gsr"].set_index("capability")
@@ -352,20 +359,20 @@ def test_shared_runs_count_as_their_harness_counts_them(
 
 
 @pytest.mark.shared
-def test_maseval_runs_without_a_trace_are_runs_with_a_status(shared: Path, tmp_path: Path) -> None:
+def test_maseval_executions_without_a_trace_are_executions_with_a_status(shared: Path, tmp_path: Path) -> None:
     made = tables(tmp_path, shared / "cases/gaia2_runs/maseval_no_trace")
-    found = {(run.status, run.fault) for run in made["gaia2_executions"].itertuples()}
+    found = {(execution.status, execution.fault) for execution in made["gaia2_executions"].itertuples()}
     assert {status for status, _ in found} == {"success", "agent_raised", "timeout", "setup_failed"}
     assert ("timeout", "time limit") in found
     assert not made["gaia2_executions"]["reason"].dropna().str.contains(r"\.py|report holds no", regex=True).any()
 
 
 @pytest.mark.shared
-def test_groups_of_all_shared_runs_keep_models_and_harnesses_apart(shared: Path, tmp_path: Path) -> None:
+def test_groups_of_all_shared_executions_keep_models_and_harnesses_apart(shared: Path, tmp_path: Path) -> None:
     home = workspace(tmp_path / "home")
     taken(home, *(shared / "cases/gaia2_runs" / name for name in ("two_models", "maseval_two_models", "oracle_run")))
     with read_transaction(home.engine) as connection:
-        keys = [key[:1] + key[2:3] for key in grouped(runs_of(connection))]
+        keys = [key[:1] + key[2:3] for key in grouped(executions_of(connection))]
         rates = outcome_tables(connection)["gaia2_gsr"]
     assert keys == [
         ("ARE", ""),
@@ -374,4 +381,4 @@ def test_groups_of_all_shared_runs_keep_models_and_harnesses_apart(shared: Path,
         ("MASEval", "scripted/one"),
         ("MASEval", "scripted/two"),
     ]
-    assert rates["executions"].sum() == 8  # four runs, each in its capability and in all; the oracle run in none
+    assert rates["executions"].sum() == 8  # four executions, each in its capability and in all; the oracle one in none

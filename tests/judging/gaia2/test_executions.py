@@ -1,4 +1,4 @@
-"""GAIA2 run end to end in ARE's own environment, offline: every way a run may end, with its trace in the workspace."""
+"""GAIA2 end to end in ARE's own environment, offline: every way an execution may end, with its trace stored."""
 
 import json
 import os
@@ -23,11 +23,11 @@ from tracejury.ingest.trace import Json, Trace
 from tracejury.judging.gaia2.answers import Chat, ScriptChat, Spending, script_digest
 from tracejury.judging.gaia2.benchmark import Benchmark, Done, Models, plan
 from tracejury.judging.gaia2.environment import AreEnvironment
-from tracejury.judging.gaia2.folders import request_stop, run_states
+from tracejury.judging.gaia2.folders import execution_states, request_stop
 from tracejury.judging.gaia2.scenarios import STAND_INS, read_scenarios
-from tracejury.judging.gaia2.settings import RunSettings
+from tracejury.judging.gaia2.settings import ExecutionSettings
 from tracejury.judging.judges.model import ModelReply, Prices
-from tracejury.judging.reports.benchmark_outcomes import outcome_tables, runs_of
+from tracejury.judging.reports.benchmark_outcomes import executions_of, outcome_tables
 from tracejury.judging.store.workspace import Workspace
 
 # The first of these tests may have to make the environment, where `make test` has not.
@@ -59,7 +59,9 @@ class Bench:
         scenarios: Sequence[str | Path] = (STAND_INS,),
         **settings: Any,
     ) -> list[Done]:
-        given = RunSettings(model="script:agent", judge_model=None if judge is None else "script:judge", **settings)
+        given = ExecutionSettings(
+            model="script:agent", judge_model=None if judge is None else "script:judge", **settings
+        )
         chosen = read_scenarios(scenarios, capabilities=[capability], limit=limit)
         models = Models(
             agent=(lambda: agent) if callable(agent) else lambda: ScriptChat(agent),
@@ -74,15 +76,15 @@ class Bench:
             models=models,
             spending=spending or Spending(),
         )
-        cells = plan(self.home.home, chosen, given, repeats=repeats, again=again)
-        return self.benchmark.run(cells, workers=1)
+        jobs = plan(self.home.home, chosen, given, repeats=repeats, again=again)
+        return self.benchmark.run(jobs, workers=1)
 
     def trace(self, done: Done) -> Trace:
         with read_transaction(self.home.engine) as connection:
-            return load(connection, done.cell.name)
+            return load(connection, done.job.name)
 
     def folder(self, done: Done) -> Path:
-        return done.cell.folder(self.home.home)
+        return done.job.folder(self.home.home)
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ def bench(tmp_path: Path, are: AreEnvironment) -> Bench:
 
 def ended(done: Sequence[Done]) -> tuple[str, float | None, float | None, str | None]:
     (one,) = done
-    return (one.run.status, one.run.score, one.run.verdict, one.run.fault)
+    return (one.execution.status, one.execution.score, one.execution.verdict, one.execution.fault)
 
 
 def kinds(trace: Trace) -> dict[str, int]:
@@ -100,29 +102,29 @@ def kinds(trace: Trace) -> dict[str, int]:
     return {kind: names.count(kind) for kind in dict.fromkeys(names)}
 
 
-# How runs end
+# How executions end
 
 
-def test_a_right_run_succeeds_and_is_a_trace_with_its_settings(bench: Bench) -> None:
+def test_a_right_execution_succeeds_and_is_a_trace_with_its_settings(bench: Bench) -> None:
     done = bench.make(seed=3)
     assert ended(done) == ("success", 1.0, 1.0, None)
     trace, setting = bench.trace(done[0]), bench.trace(done[0]).attributes["benchmark"]
     assert kinds(trace) == {"CHAIN": 5, "AGENT": 1, "LLM": 3, "TOOL": 3, "EVENT": 1}
     assert isinstance(setting, dict)
     assert (setting["agent_model"], setting["judge_model"]) == ("script:agent", "script:judge")
-    assert (setting["repeat"], setting["settings"]) == (1, done[0].cell.settings.hash)
+    assert (setting["repeat"], setting["settings"]) == (1, done[0].job.settings.hash)
     assert all(span.total_tokens for span in trace.spans if span.kind == "LLM")
     assert [problem for problem in check_store(bench.home.engine) if "abab" not in problem.subject] == []
     assert not any(name.split(".")[0] == "are" for name in sys.modules)
 
 
 def test_a_second_start_makes_nothing_and_again_makes_only_what_ended_so(bench: Bench) -> None:
-    assert [one.run.status for one in bench.make()] == ["success"]
+    assert [one.execution.status for one in bench.make()] == ["success"]
     assert bench.make() == []
     assert bench.make(again=["timeout"]) == []
-    assert [one.cell.attempt for one in bench.make(again=["success"])] == [2]
+    assert [one.job.attempt for one in bench.make(again=["success"])] == [2]
     with read_transaction(bench.home.engine) as connection:
-        statuses = [run.status for run in runs_of(connection)]
+        statuses = [execution.status for execution in executions_of(connection)]
         rates = outcome_tables(connection)["gaia2_gsr"].set_index("capability")
     assert statuses == ["superseded", "success"]
     assert rates.loc["all", ["executions", "scored", "repeats"]].tolist() == [1, 1, 1]
@@ -144,7 +146,7 @@ def test_an_unreadable_answer_is_asked_once_more_and_then_no_verdict(bench: Benc
     assert [json.loads(call)["answer"]["text"] for call in calls] == ["I cannot say", "I cannot say"]
 
 
-def test_a_judge_that_fails_in_an_early_turn_ends_the_run_with_its_trace(bench: Bench) -> None:
+def test_a_judge_that_fails_in_an_early_turn_ends_the_execution_with_its_trace(bench: Bench) -> None:
     started = time.monotonic()
     done = bench.make(MOVES, [{"error": "no key", "kind": "auth"}], capability="adaptability")
     assert ended(done) == ("judge_failed", 0.0, None, "judge")
@@ -162,11 +164,11 @@ def test_three_turns_with_a_wait_and_two_notifications_are_as_in_the_gui_file(be
     (gui,) = read_traces(bench.folder(done[0]) / "trace" / "gui")
     assert isinstance(gui, Trace)
     assert [span.span_id for span in trace.spans] == [span.span_id for span in gui.spans]
-    (state,) = run_states(bench.home.home)
+    (state,) = execution_states(bench.home.home)
     assert (state.turn, state.step) == (trace.spans[-1].turn, trace.spans[-1].step) == (2, 11)
 
 
-def test_without_a_judge_a_run_has_no_score(bench: Bench) -> None:
+def test_without_a_judge_an_execution_has_no_score(bench: Bench) -> None:
     assert ended(bench.make(judge=None)) == ("no_judge", None, None, None)
 
 
@@ -179,15 +181,15 @@ def test_the_limit_of_steps_is_kept_and_named(bench: Bench) -> None:
 
 def test_errors_of_the_model_are_named(bench: Bench) -> None:
     done = bench.make([{"error": "the model is out"}], max_iterations=2)
-    assert done[0].run.status == "max_iterations"
+    assert done[0].execution.status == "max_iterations"
     assert done[0].message == "2 of 2 calls of the model failed: the model is out"
 
 
-def test_an_oracle_run_counts_in_no_rate(bench: Bench) -> None:
+def test_an_oracle_execution_counts_in_no_rate(bench: Bench) -> None:
     assert ended(bench.make(judge=None, oracle=True)) == ("oracle", None, None, None)
 
 
-def test_a_scenario_that_are_cannot_set_up_is_a_run_with_the_cause(bench: Bench, tmp_path: Path) -> None:
+def test_a_scenario_that_are_cannot_set_up_is_an_execution_with_the_cause(bench: Bench, tmp_path: Path) -> None:
     broken = json.loads((DATA / "scenarios/execution/boat_entry.json").read_text(encoding="utf-8"))
     broken["events"][1]["action"]["function"] = "no_such_function"
     (tmp_path / "broken.json").write_text(json.dumps(broken), encoding="utf-8")
@@ -223,7 +225,7 @@ class Slow:
 
 
 def started(bench: Bench, model: Slow) -> tuple[threading.Thread, list[Done]]:
-    """A run under way in another thread, at the second question to its model."""
+    """An execution under way in another thread, at the second question to its model."""
     made: list[Done] = []
     thread = threading.Thread(target=lambda: made.extend(bench.make(model)))
     thread.start()
@@ -231,10 +233,10 @@ def started(bench: Bench, model: Slow) -> tuple[threading.Thread, list[Done]]:
     return thread, made
 
 
-def test_a_worker_that_is_killed_leaves_a_stopped_run_with_the_live_rows(bench: Bench) -> None:
+def test_a_worker_that_is_killed_leaves_a_stopped_execution_with_the_live_rows(bench: Bench) -> None:
     model = Slow()
     thread, made = started(bench, model)
-    (folder,) = {state.folder for state in run_states(bench.home.home)}
+    (folder,) = {state.folder for state in execution_states(bench.home.home)}
     pid = json.loads((folder / "state.json").read_text(encoding="utf-8"))["pid"]
     os.kill(pid, signal.SIGKILL)
     thread.join(60)
@@ -244,21 +246,23 @@ def test_a_worker_that_is_killed_leaves_a_stopped_run_with_the_live_rows(bench: 
     assert kinds(bench.trace(made[0]))["TOOL"] == 1
 
 
-def test_a_run_is_shown_live_and_ends_when_a_person_says_so(bench: Bench) -> None:
+def test_an_execution_is_shown_live_and_ends_when_a_person_says_so(bench: Bench) -> None:
     model = Slow()
     thread, made = started(bench, model)
-    (state,) = run_states(bench.home.home)
+    (state,) = execution_states(bench.home.home)
     assert (state.status, state.scenario, state.repeat) == ("running", "tracejury_boat_entry", 1)
     request_stop(state.folder)
     thread.join(60)
     model.go.set()
     assert ended(made) == ("stopped", None, None, "person")
-    (after,) = run_states(bench.home.home)
+    (after,) = execution_states(bench.home.home)
     assert (after.status, after.last_tool) == ("stopped", "Calendar__add_calendar_event")
-    assert [one.run.status for one in bench.make()] == ["success"]  # a stopped run is taken up again
+    assert [one.execution.status for one in bench.make()] == ["success"]  # a stopped execution is taken up again
 
 
-def test_a_run_whose_starter_was_killed_keeps_its_trace_at_the_next_start(tmp_path: Path, are: AreEnvironment) -> None:
+def test_an_execution_whose_starter_was_killed_keeps_its_trace_at_the_next_start(
+    tmp_path: Path, are: AreEnvironment
+) -> None:
     (tmp_path / "hang.json").write_text(json.dumps([ENTRY[0], {"hang": 300}]), encoding="utf-8")
     home = tmp_path / "home"
     words = ["samples", "--capability", "execution", "--repeats", "1", "--no-judge", "--home", str(home)]
@@ -266,36 +270,36 @@ def test_a_run_whose_starter_was_killed_keeps_its_trace_at_the_next_start(tmp_pa
     script = f"script:{tmp_path / 'hang.json'}"
     with subprocess.Popen([*command, script, "--are-python", str(are.python)], stderr=subprocess.DEVNULL) as process:
         until = time.monotonic() + 90
-        while time.monotonic() < until and not any(state.step for state in run_states(home)):
+        while time.monotonic() < until and not any(state.step for state in execution_states(home)):
             time.sleep(0.2)
-        (state,) = run_states(home)
+        (state,) = execution_states(home)
         process.kill()
     result = state.folder / "result.json"
     while time.monotonic() < until and not result.exists():
         time.sleep(0.2)
     assert result.exists(), "the worker saw that its parent was gone, and wrote its trace"
     one = Bench(home, are)
-    cells = plan(home, read_scenarios([STAND_INS], capabilities=["execution"]), _same(script), repeats=1)
-    assert [cell.attempt for cell in cells] == [1]
+    jobs = plan(home, read_scenarios([STAND_INS], capabilities=["execution"]), _same(script), repeats=1)
+    assert [job.attempt for job in jobs] == [1]
     models = Models(agent=lambda: ScriptChat(ENTRY), judge=None)
     benchmark = Benchmark(home=home, engine=one.home.engine, environment=are, models=models)
-    (done,) = benchmark.run(cells, workers=1)
-    assert (done.cell.attempt, done.run.status) == (2, "no_judge")
+    (done,) = benchmark.run(jobs, workers=1)
+    assert (done.job.attempt, done.execution.status) == (2, "no_judge")
     with read_transaction(one.home.engine) as connection:
-        first = load(connection, cells[0].name)
+        first = load(connection, jobs[0].name)
     assert kinds(first)["TOOL"] == 1
     assert first.outcome is not None
     assert first.outcome.exception_message == "ended by a signal"
 
 
-def _same(script: str) -> RunSettings:
-    return RunSettings(model=script, judge_model=None, script=script_digest(script))
+def _same(script: str) -> ExecutionSettings:
+    return ExecutionSettings(model=script, judge_model=None, script=script_digest(script))
 
 
-def test_the_budget_ends_a_run_before_the_next_call(bench: Bench) -> None:
+def test_the_budget_ends_an_execution_before_the_next_call(bench: Bench) -> None:
     prices = Prices(prompt=1e-4, completion=1e-4)
     done = bench.make(prices=prices, spending=Spending(limit_usd=1.0), max_tokens=1000)
-    assert done[0].run.status == "stopped"
+    assert done[0].execution.status == "stopped"
     assert "the budget of $1.0000" in (done[0].message or "")
 
 
