@@ -28,6 +28,12 @@ _COPIED = tuple(
     if name not in {"input_messages", "output_messages", "events", "links", "warnings", "end_time"}
 )
 
+_SENT_AGAIN = (
+    "kind", "agent", "status_message", "input", "output", "tool_name", "tool_arguments", "tool_call_id", "model",
+    "prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens",
+)  # fmt: skip
+"""Columns that some readers fill before a translation, so that two versions of a span may tell them."""
+_UNTOLD = (None, "UNKNOWN")
 PENDING = ("logfire.span_type", "pending_span")
 """How Logfire marks a span that it sends when it begins."""
 
@@ -139,12 +145,14 @@ def completed(drafts: Sequence[SpanDraft], warnings: list[str]) -> list[SpanDraf
 
 
 def _is_same_span(one: SpanDraft, other: SpanDraft) -> bool:
-    """Whether two drafts of one id are one span: begun and ended, or said again with more and nothing else."""
+    """Whether two drafts of one id are one span: begun and ended, ended again later, or said again with more alone."""
     if one.name != other.name or not _agree(one.start_time, other.start_time):
         return False
     if not _agree(one.parent_span_id, other.parent_span_id):
         return False
     if _is_unfinished(one) != _is_unfinished(other):
+        return True
+    if one.start_time is not None and one.start_time == other.start_time and one.end_time != other.end_time:
         return True
     shared = one.attributes.keys() & other.attributes.keys()
     is_equal = all(one.attributes[key] == other.attributes[key] for key in shared)
@@ -163,25 +171,46 @@ def _agree(one: object, other: object) -> bool:
 
 def _as_one(first: SpanDraft, second: SpanDraft) -> SpanDraft:
     """Both as one draft: the fields of the complete one, and what the other alone says."""
-    is_second_less = _is_unfinished(second) and not _is_unfinished(first)
-    early, late = (second, first) if is_second_less else (first, second)
-    if early.attributes.get(PENDING[0]) == PENDING[1] and not _is_unfinished(late):
-        del early.attributes[PENDING[0]]
-    differing = []
-    for key, value in early.attributes.items():
-        if late.attributes.setdefault(key, value) != value:
-            late.attributes[f"tracejury.earlier.{key}"] = value
-            differing.append(key)
+    early, late = (second, first) if _completeness(second) < _completeness(first) else (first, second)
+    differing = _earlier_values(early, late)
+    for name, value in differing.items():
+        late.attributes[f"tracejury.earlier.{name}"] = value
     if differing:
         late.warnings.append(f"span_differs: sent twice with other values of {', '.join(sorted(differing))}")
-    if late.status == "UNSET":
-        late.status, late.status_message = early.status, early.status_message
     late.parent_span_id = late.parent_span_id or early.parent_span_id
     late.start_time = early.start_time if late.start_time is None else late.start_time
     late.events = [*(event for event in early.events if event not in late.events), *late.events]
     late.links = [*(link for link in early.links if link not in late.links), *late.links]
     late.warnings += [warning for warning in early.warnings if warning not in late.warnings]
     return late
+
+
+def _completeness(draft: SpanDraft) -> tuple[bool, int]:
+    """Sorts the versions of a span: unfinished ones first, then by their end."""
+    return not _is_unfinished(draft), draft.end_time or 0
+
+
+def _earlier_values(early: SpanDraft, late: SpanDraft) -> dict[str, Json]:
+    """What the earlier version of a span says otherwise; what it alone says becomes part of the later one."""
+    differing: dict[str, Json] = {}
+    if not _is_unfinished(early) and early.end_time != late.end_time:
+        differing["end_time_us"] = early.end_time
+    if early.attributes.get(PENDING[0]) == PENDING[1] and not _is_unfinished(late):
+        del early.attributes[PENDING[0]]
+    for key, value in early.attributes.items():
+        if late.attributes.setdefault(key, value) != value:
+            differing[key] = value
+    if late.status == "UNSET":
+        late.status = early.status
+    elif early.status not in ("UNSET", late.status):
+        differing["status"] = early.status
+    for name in _SENT_AGAIN:
+        value, newer = getattr(early, name), getattr(late, name)
+        if newer in _UNTOLD and "status" not in differing:
+            setattr(late, name, value)
+        elif value not in (*_UNTOLD, newer):
+            differing[name] = value
+    return differing
 
 
 def _without_duplicates(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:

@@ -20,7 +20,7 @@ from tracejury.ingest.formats.otel import (
     together,
     traces,
 )
-from tracejury.ingest.formats.spans import kept, kept_dict, status_of, time_of_field
+from tracejury.ingest.formats.spans import as_objects, kept, kept_dict, status_of, time_of_field
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
@@ -116,8 +116,8 @@ def _take_span(value: dict[str, Json], context: dict[str, Json], intake: Intake)
     draft.start_time = time_of_field(draft, value, "start_time", prefix="otel.")
     draft.end_time = time_of_field(draft, value, "end_time", prefix="otel.")
     _status(draft, value.get("status"))
-    draft.events = [_event(item) for item in _dicts(value.get("events"))]
-    draft.links = [_link(item) for item in _dicts(value.get("links"))]
+    draft.events = [_event(item) for item in as_objects(value.get("events"))]
+    draft.links = [_link(item) for item in as_objects(value.get("links"))]
     _otel(draft, value, context)
     intake.spans.append((trace_id, draft))
 
@@ -204,9 +204,3 @@ def _id(value: Json) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) else json_text(value)
-
-
-def _dicts(value: Json) -> list[dict[str, Json]]:
-    if not isinstance(value, list):
-        return [] if value is None else [{"value": value}]
-    return [item if isinstance(item, dict) else {"value": item} for item in value]

@@ -19,7 +19,7 @@ from tracejury.ingest.formats.fields import pairs
 from tracejury.ingest.formats.long_lines import long_traces
 from tracejury.ingest.formats.otel import Intake, kind_name, parent_or_none, read_collected, take_listed
 from tracejury.ingest.formats.rows import columns_of, read_rows
-from tracejury.ingest.formats.spans import brief, kept, note_spans, status_of
+from tracejury.ingest.formats.spans import as_objects, brief, kept, note_spans, status_of
 from tracejury.ingest.leftovers import holds_text
 from tracejury.ingest.parse import inner_json, json_text, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
@@ -250,8 +250,8 @@ def _take_span(value: dict[str, Json], shared: dict[str, Json], intake: Intake) 
     draft.start_time = _time(draft, value, "startTimeUnixNano")
     draft.end_time = _time(draft, value, "endTimeUnixNano")
     _status(draft, _get(value, "status"))
-    draft.events = [_event(item) for item in _dicts(_get(value, "events"))]
-    draft.links = [_link(item) for item in _dicts(_get(value, "links"))]
+    draft.events = [_event(item) for item in as_objects(_get(value, "events"))]
+    draft.links = [_link(item) for item in as_objects(_get(value, "links"))]
     _otel(draft, value)
     draft.attributes.update(shared)
     intake.spans.append((trace_id, draft))
@@ -436,12 +436,6 @@ def _others(value: dict[str, Json], known: set[str], prefix: str) -> dict[str, J
     return {
         f"{prefix}{_snake(key)}": kept(item) for key, item in value.items() if key not in names and item not in _NOT_SET
     }
-
-
-def _dicts(value: Json) -> list[dict[str, Json]]:
-    if not isinstance(value, list):
-        return [] if value is None else [{"value": value}]
-    return [item if isinstance(item, dict) else {"value": item} for item in value]
 
 
 def _objects(value: Json, intake: Intake, name: str) -> list[dict[str, Json]]:

@@ -39,6 +39,13 @@ def kept_dict(value: dict[str, Json]) -> dict[str, Json]:
     return {key: item if isinstance(item, str) else kept(item) for key, item in value.items()}
 
 
+def as_objects(value: Json) -> list[dict[str, Json]]:
+    """The objects of a list of events or links; what is none, there or in its place, counts as `{"value": it}`."""
+    if not isinstance(value, list):
+        return [] if value is None else [{"value": value}]
+    return [item if isinstance(item, dict) else {"value": item} for item in value]
+
+
 def note_spans(value: Json, marks: Set[str], key: str, warnings: list[str]) -> None:
     """Warn where a value that is no place of spans holds objects with two of these keys: they are not read as spans."""
     count = _count(value, marks)

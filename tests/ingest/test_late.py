@@ -13,7 +13,7 @@ from tests.ingest import envelope_files as made
 
 from tracejury.ingest import batch, check, inbox
 from tracejury.ingest.batch import Report
-from tracejury.ingest.readers import read_together
+from tracejury.ingest.readers import read_bytes, read_together
 from tracejury.ingest.store import load, read_transaction, write_transaction
 from tracejury.ingest.trace import LooseLogs, Trace
 from tracejury.judging.integrity import check_opinions
@@ -123,6 +123,33 @@ def test_what_differs_between_start_and_end_is_kept_and_warned_of(tmp_path: Path
     (span,) = trace.spans
     assert (span.attributes["step"], span.attributes["tracejury.earlier.step"]) == ("last", "first")
     assert span.warnings == ("span_differs: sent twice with other values of step",)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_span_that_one_file_tells_with_two_ends_is_the_one_that_ended_later(order: tuple[int, int]) -> None:
+    first, last = (made.us(made.AGENT, 0) + 7, made.us(made.AGENT, 1))
+    spans = [
+        {**span, "endTimeUnixNano": str(end * 1000), "status": {"code": code}, "attributes": [
+            {"key": "step", "value": {"stringValue": step}}, {"key": alone, "value": {"stringValue": "told once"}},
+        ]}
+        for end, code, step, alone in ((first, 2, "first", "a"), (last, 1, "last", "b"))
+        for span in made.otlp_spans() if span["spanId"] == made.AGENT
+    ]  # fmt: skip
+    (trace,) = read_bytes(request([spans[n] for n in order]), file="twice.json")
+    assert isinstance(trace, Trace)
+    (span,) = trace.spans
+    assert (span.span_id, span.end_time, span.status) == (made.AGENT, last, "OK")
+    assert {name: span.attributes[name] for name in ("step", "a", "b")} == {
+        "step": "last", "a": "told once", "b": "told once"
+    }  # fmt: skip
+    earlier = {name: value for name, value in span.attributes.items() if name.startswith("tracejury.earlier.")}
+    assert earlier == {
+        "tracejury.earlier.step": "first",
+        "tracejury.earlier.end_time_us": first,
+        "tracejury.earlier.status": "ERROR",
+    }
+    assert span.warnings == ("span_differs: sent twice with other values of end_time_us, status, step",)
+    assert trace.warnings[0].startswith("span_completed: ")
 
 
 def test_a_pending_span_of_its_own_id_is_the_span_that_it_names(tmp_path: Path) -> None:
