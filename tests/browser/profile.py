@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, BrowserContext, Page, Request
+import pytest
+from playwright.sync_api import Browser, BrowserContext, FloatRect, Locator, Page, Request
 
 SLOW_MS = 60_000  # a machine that also builds and tests
 KEPT_BY_SITES = "cookies,local_storage,indexeddb"
@@ -33,6 +34,18 @@ def sized_page(context: BrowserContext, height: int) -> Page:
     page.set_viewport_size({"width": 1280, "height": height})
     page.set_default_timeout(SLOW_MS)
     return page
+
+
+def box_of(shown: Locator) -> FloatRect:
+    """Where an element stands once it stands still: a page that is drawn anew moves it, or has it not for a moment."""
+    before = None
+    for _ in range(SLOW_MS // 50):
+        box = shown.bounding_box()
+        if box is not None and box == before:
+            return box
+        before = box
+        shown.page.wait_for_timeout(50)
+    pytest.fail(f"{shown} does not come to rest")
 
 
 @contextmanager

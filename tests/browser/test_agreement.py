@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.profile import box_of
 from tests.browser.researcher import choose_first_row, settled
 
 pytestmark = pytest.mark.browser
@@ -76,8 +77,7 @@ def test_a_click_beside_a_small_mark_opens_the_nearest(page: Page, sample_server
     settled(page)
     marks = page.locator(".st-key-chart-strip .scatterlayer .points path")
     expect(marks.first).to_be_visible()
-    box = marks.last.bounding_box()
-    assert box is not None
+    box = box_of(marks.last)
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] + 5)  # outside of the mark, below it
     expect(page.get_by_text("judge checks")).to_be_visible()
 

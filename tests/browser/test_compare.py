@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
+from tests.browser.profile import box_of
 from tests.browser.researcher import settled
 from tests.judging.team import op, send
 from tracejury.ingest.store import read_transaction
@@ -134,9 +135,7 @@ def stays_in_sight_beside_long_spans(page: Page) -> None:
         document.querySelector('.tjc-texts').scrollTop = 3000;
     }""")
     assert page.evaluate("() => document.querySelector('.tjc-texts').scrollTop") > 1000
-    main, card = (page.locator(name).first.bounding_box() for name in (".tjc-main", ".tjc-card h3"))
-    assert main is not None
-    assert card is not None
+    main, card = (box_of(page.locator(name).first) for name in (".tjc-main", ".tjc-card h3"))
     assert main["y"] < card["y"] < main["y"] + main["height"] / 2
 
 
@@ -250,7 +249,6 @@ def test_list_and_evidence_of_both_stand_in_one_view(page: Page, sample_server: 
     opened_pair(page, sample_server, trace_id, "hasty-judge")
     expect(page.locator(".tjc-text mark").first).to_be_visible()
     for part in (".tjc-list", ".tjc-acts", ".tjc-cards", ".tjc-texts"):
-        box = page.locator(part).bounding_box()
-        assert box is not None
+        box = box_of(page.locator(part))
         assert box["height"] > 30
         assert box["y"] + box["height"] <= 800, part

@@ -14,6 +14,7 @@ from tests.app.desk_judges import MARKERS, judge, other_person
 from tests.app.desk_traces import desk_trace, long_trace
 from tests.browser import desk as desk_fixtures
 from tests.browser.desk import Desk, OpenDesk, store
+from tests.browser.profile import box_of
 from tracejury.app.cli import main
 from tracejury.ingest.store import write_transaction
 from tracejury.judging.labels.sightings import note_seen
@@ -235,9 +236,7 @@ def test_400_000_characters_of_judges_text_scroll_smoothly(open_desk: OpenDesk) 
 
 
 def offset(node: Any, host: Any) -> float:
-    inner, outer = node.bounding_box(), host.bounding_box()
-    assert inner is not None
-    assert outer is not None
+    inner, outer = box_of(node), box_of(host)
     return float(inner["y"] - outer["y"])
 
 

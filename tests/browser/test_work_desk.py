@@ -15,6 +15,7 @@ from playwright.sync_api import BrowserContext, Route, expect
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace, spoken_trace
 from tests.browser import desk as desk_fixtures
 from tests.browser.desk import Desk, OpenDesk, store
+from tests.browser.profile import box_of
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.store import Workspace
 
@@ -71,8 +72,7 @@ def test_evidence_by_mouse_and_by_sentence_keys(open_desk: OpenDesk) -> None:
     desk = open_desk()
     goal = desk.page.locator('[data-block="1"] .tj-text[data-field="message:1"]')
     goal.hover()  # which looks again where the page was drawn anew, as scrolling alone does not
-    box = goal.bounding_box()
-    assert box is not None
+    box = box_of(goal)
     desk.page.mouse.move(box["x"] + 1, box["y"] + 8)
     desk.page.mouse.down()
     desk.page.mouse.move(box["x"] + 120, box["y"] + 8, steps=4)
@@ -361,8 +361,7 @@ def test_panes_are_resized_and_folded_and_stay_so_for_the_person(open_desk: Open
     desk = open_desk(user="folder")
     left, middle = desk.page.locator(".tj-left"), desk.page.locator(".tj-middle")
     bar = desk.page.get_by_role("separator", name="Width of the spans")
-    box = bar.bounding_box()
-    assert box is not None
+    box = box_of(bar)
     desk.page.mouse.move(box["x"] + 5, box["y"] + 200)
     desk.page.mouse.down()
     desk.page.mouse.move(box["x"] + 125, box["y"] + 200, steps=5)
