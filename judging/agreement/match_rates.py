@@ -318,16 +318,14 @@ def match_thresholds(error_pairs: pd.DataFrame, *, missing: Missing = "drop", dr
     pairs = frames.with_defaults(checked_pairs(error_pairs), {"match_status": "proposed"})
     pairs["confidence"] = frames.numbers(pairs.get("match_confidence", pd.Series(np.nan, pairs.index)), "confidence")
     is_confirmed = (pairs["match_status"] == "confirmed") & pairs["caught"]
-    confirmed = _recall_where(pairs, is_confirmed, missing, draws).drop(columns=["n", "not_matched"])
+    kept = {least: is_confirmed | (pairs["confidence"] >= least) for least in THRESHOLDS}
+    rows = _recall_where(pairs, {_CONFIRMED: is_confirmed, **kept}, missing, draws)
+    is_of_confirmed = rows["threshold"] == _CONFIRMED
+    confirmed = rows[is_of_confirmed].drop(columns=["n", "not_matched", "threshold"])
     confirmed = confirmed.rename(columns={"hits": "confirmed", **{name: f"confirmed_{name}" for name in _RECALL}})
-    parts = [
-        _recall_where(pairs, is_confirmed | (pairs["confidence"] >= least), missing, draws)
-        .merge(confirmed, on=["judge_model", "split"])
-        .assign(threshold=least)
-        for least in THRESHOLDS
-    ]
+    table = rows[~is_of_confirmed].merge(confirmed, on=["judge_model", "split"])
     unknown = pairs[pairs["caught"] & pairs["confidence"].isna() & ~is_confirmed]
-    table = _without(pd.concat(parts, ignore_index=True), unknown)
+    table = _without(table, unknown)
     return table.astype(threshold_columns())[list(threshold_columns())]
 
 
@@ -342,14 +340,30 @@ def threshold_columns() -> dict[str, str]:
 _RECALL: Final = ("recall", "recall_low", "recall_high")
 
 
-def _recall_where(pairs: pd.DataFrame, counts: pd.Series, missing: Missing, draws: int) -> pd.DataFrame:
-    """judge_model, split, n, not_matched, hits and recall of the suites, of the matches that count."""
-    is_caught = pairs["caught"] & counts
-    of_kept = pairs.assign(caught=is_caught, localized=pairs["localized"] & is_caught)
-    suites = suite_coverage(of_kept, missing=missing, draws=draws)
+_CONFIRMED: Final = 2.0
+"""The threshold that no proposal reaches."""
+
+
+def _recall_where(pairs: pd.DataFrame, kept: Mapping[float, pd.Series], missing: Missing, draws: int) -> pd.DataFrame:
+    """judge_model, split, threshold, n, not_matched, hits and recall of the suites, of the matches kept from each on.
+
+    While they are made, each threshold has splits and traces of its own.
+    """
+    parts = [
+        pairs.assign(
+            caught=pairs["caught"] & counts,
+            localized=pairs["localized"] & pairs["caught"] & counts,
+            **{name: f"{least} " + pairs[name] for name in ("split", "trace_id")},
+        )
+        for least, counts in kept.items()
+    ]
+    suites = suite_coverage(pd.concat(parts, ignore_index=True), missing=missing, draws=draws)
     rows = suites[(suites["kind"] == "caught") & (suites["impact"] == "all")]
-    names = dict(zip(("coverage", "coverage_low", "coverage_high"), _RECALL, strict=True))
-    return rows.rename(columns=names)[["judge_model", "split", "n", "not_matched", "hits", *_RECALL]]
+    names = rows["split"].str.split(" ", n=1)
+    rows = rows.assign(threshold=names.str[0].astype("float64"), split=names.str[1])
+    rows = rows.sort_values("threshold", kind="stable")
+    columns = dict(zip(("coverage", "coverage_low", "coverage_high"), _RECALL, strict=True))
+    return rows.rename(columns=columns)[["judge_model", "split", "threshold", "n", "not_matched", "hits", *_RECALL]]
 
 
 def _without(table: pd.DataFrame, unknown: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracejury.judging.agreement import compare, errors, frames, raters, reasons, reliability, scores
 from tracejury.judging.agreement.compare import holm
@@ -325,14 +326,19 @@ def _tested(part: pd.DataFrame, draws: int, seed: int) -> dict[str, Any]:
 
 def _by_trace(units: pd.DataFrame, column: str) -> tuple[Floats, Floats]:
     """Sums and numbers of units by trace and slice (traces, slices), of slices with traces enough."""
-    trace, traces = pd.factorize(units["trace_id"], sort=True)
-    part, parts = pd.factorize(units["slice"], sort=True)
-    place, shape = trace * len(parts) + part, (len(traces), len(parts))
-    counts = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-    sums = np.bincount(place, units[column], minlength=shape[0] * shape[1]).reshape(shape)
+    (trace, traces), (part, parts) = (_codes(units[name]) for name in ("trace_id", "slice"))
+    place, shape = trace * parts + part, (traces, parts)
+    counts = np.bincount(place, minlength=traces * parts).reshape(shape).astype(np.float64)
+    sums = np.bincount(place, units[column].to_numpy(), minlength=traces * parts).reshape(shape)
     tested = (counts > 0).sum(axis=0) >= LEAST_TRACES
     rows = counts[:, tested].any(axis=1)
     return sums[np.ix_(rows, tested)], counts[np.ix_(rows, tested)]
+
+
+def _codes(values: pd.Series) -> tuple[NDArray[np.int64], int]:
+    """The place of each value among the sorted ones, and how many these are."""
+    unique, codes = np.unique(values.to_numpy(), return_inverse=True)
+    return codes, len(unique)
 
 
 def _why_untested(cells: tuple[Floats, Floats]) -> str:

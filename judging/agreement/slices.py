@@ -52,24 +52,26 @@ def error_slices(
 def _sliced(
     pairs: pd.DataFrame, slices: pd.DataFrame, make: Callable[[pd.DataFrame], pd.DataFrame], *, by_error: bool = False
 ) -> list[pd.DataFrame]:
-    """The rows that `make` gives of each slice, those of one kind together, each with its `by` and `slice`."""
-    return [
-        _of_slices(placed, make).assign(by=by)
-        for by, placed in placed_by(pairs, checked_slices(slices), by_error=by_error)
-    ]
+    """The rows that `make` gives of each slice, with their `by` and `slice`: all of them are made at once.
+
+    While they are made, a slice of a split is a split of its own, and a trace in two slices is two traces.
+    """
+    kinds = [placed.assign(by=by) for by, placed in placed_by(pairs, checked_slices(slices), by_error=by_error)]
+    if not kinds:
+        return []
+    placed = frames.with_defaults(pd.concat(kinds, ignore_index=True), {"split": frames.NO_SPLIT})
+    place = placed["by"] + _APART + placed["slice"] + _APART
+    own = {name: place + placed[name].astype(object) for name in ("split", "trace_id")}
+    rows = make(placed.assign(**own).drop(columns=["by", "slice"]))
+    names = rows["split"].astype(object).str.split(_APART, n=2)
+    rows = rows.assign(by=names.str[0], slice=names.str[1], split=names.str[2])
+    return [_in_order(rows[rows["by"] == by]) for by in dict.fromkeys(placed["by"])]
 
 
 _APART: Final = "\x1f"
 
 
-def _of_slices(placed: pd.DataFrame, make: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-    """The rows of all slices at once: while they are made, a slice of a split is a split of its own, and a trace in two
-    slices is two traces."""
-    pairs = frames.with_defaults(placed, {"split": frames.NO_SPLIT})
-    own = {name: pairs["slice"] + _APART + pairs[name].astype(object) for name in ("split", "trace_id")}
-    rows = make(pairs.assign(**own).drop(columns="slice"))
-    names = rows["split"].astype(object).str.split(_APART, n=1)
-    rows = rows.assign(slice=names.str[0], split=names.str[1])
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
     order = slice_order(list(rows["slice"]))
     return rows.sort_values("slice", key=lambda column: column.map(order.index), kind="stable")
 

@@ -124,7 +124,7 @@ def summary_of(page: AppTest) -> str:
 
 
 class TestEstimator:
-    @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.soak)])
+    @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.soak)])
     def test_what_is_read_from_disk_equals_what_is_made_of_all_inputs_at_once(
         self, full: Workspace, every: int
     ) -> None:
@@ -140,7 +140,7 @@ class TestEstimator:
             assert kept is not None
             pd.testing.assert_frame_equal(build(sources, name, *key.arguments), kept, obj=name)
 
-    @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.soak)])
+    @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.soak)])
     def test_it_is_the_same_whatever_filter_it_ignores(self, full: Workspace, every: int) -> None:
         """Else some filters would show what others had asked for."""
         usual, compared = Filters(draws=5), 0

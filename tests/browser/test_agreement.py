@@ -55,6 +55,7 @@ def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, samp
     expect(page.get_by_text(f"{count} row")).to_be_visible()
 
 
+@pytest.mark.soak
 def test_a_click_on_an_error_of_the_strip_opens_it_under_the_judge_of_its_row(page: Page, sample_server: str) -> None:
     page.goto(f"{sample_server}/agreement?view=Errors&judge_models=checks&reference=ada")
     settled(page)
@@ -82,6 +83,7 @@ def test_a_click_beside_a_small_mark_opens_the_nearest(page: Page, sample_server
     expect(page.get_by_text("judge checks")).to_be_visible()
 
 
+@pytest.mark.soak
 def test_a_click_on_an_outline_of_alpha_lists_the_traces_of_its_runs(page: Page, sample_server: str) -> None:
     page.goto(f"{sample_server}/agreement?view=Consistency")
     settled(page)

@@ -198,6 +198,7 @@ def test_an_error_that_its_person_put_otherwise_meanwhile_is_shown_with_the_next
     expect(page.locator(".tjc-row").filter(has_text="Put otherwise now.").first).to_be_visible()
 
 
+@pytest.mark.soak
 def test_the_pass_is_renewed_at_half_its_life_and_what_is_open_stays_open(
     first_page: Page, sample_server: str, sample_space: Workspace
 ) -> None:

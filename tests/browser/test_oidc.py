@@ -119,6 +119,7 @@ def test_the_address_decides_who_one_is_and_the_store_what_one_may(
     assert ("ada", "signed in") in [tuple(row) for row in whats]
 
 
+@pytest.mark.soak
 def test_signing_out_is_for_good_until_one_signs_in_again(page: Page, address: str) -> None:
     enter(page, address, "ben")
     page.wait_for_selector(".tj-desk[data-ready]")
@@ -131,7 +132,7 @@ def test_signing_out_is_for_good_until_one_signs_in_again(page: Page, address: s
     expect(page.locator(".tj-desk")).to_have_count(0)
 
 
-@pytest.mark.parametrize("who", ["eve", "max"])
+@pytest.mark.parametrize("who", ["eve", pytest.param("max", marks=pytest.mark.soak)])
 def test_a_stranger_and_an_unchecked_address_get_no_place(page: Page, address: str, space: Workspace, who: str) -> None:
     enter(page, address, who)
     expect(page.get_by_text("is not a member of this workspace")).to_be_visible()

@@ -68,6 +68,7 @@ def test_no_serious_finding_of_axe(profile: BrowserContext, sample_server: str, 
             assert (name, view, scheme, serious(page)) == (name, view, scheme, [])
 
 
+@pytest.mark.soak
 def test_every_page_is_one_press_away_at_1024_pixels(profile: BrowserContext, sample_server: str) -> None:
     page = sized_page(profile, 768)
     page.set_viewport_size({"width": 1024, "height": 768})

@@ -28,8 +28,10 @@ ANSWERED = """() => performance.getEntriesByType('resource').find(
     ("path", "first", "chart"),
     [
         ("/agreement", ".st-key-answer [data-testid=stMarkdownContainer]", ".st-key-chart-forest .main-svg"),
-        ("/explore", ".st-key-traces canvas", ".st-key-chart-positions .main-svg"),
-        ("/compare", ".tjc-row", ".st-key-chart-lanes .main-svg"),
+        pytest.param(
+            *("/explore", ".st-key-traces canvas", ".st-key-chart-positions .main-svg"), marks=pytest.mark.soak
+        ),
+        pytest.param(*("/compare", ".tjc-row", ".st-key-chart-lanes .main-svg"), marks=pytest.mark.soak),
     ],
 )
 def test_what_a_page_is_for_shows_before_its_charts(

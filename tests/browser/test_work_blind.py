@@ -240,7 +240,7 @@ def offset(node: Any, host: Any) -> float:
     return float(inner["y"] - outer["y"])
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.soak)])
 def test_no_serious_finding_of_axe(profile: BrowserContext, server: str, space: Workspace, scheme: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     page = profile.new_page()

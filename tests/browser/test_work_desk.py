@@ -403,7 +403,9 @@ def test_jumps_and_the_outline_lead_through_a_trace(open_desk: OpenDesk) -> None
     expect(desk.page.locator(".tj-row-name")).to_have_text(["Agent.run", "Model.call", "search", "Model.call"])
 
 
-@pytest.mark.parametrize("width", [1024, 640, 420])  # 640: 1280 at 200 %
+@pytest.mark.parametrize(
+    "width", [*(pytest.param(wide, marks=pytest.mark.soak) for wide in (1024, 640)), 420]
+)  # 640: 1280 at 200 %
 def test_no_control_is_cut_by_the_edge_of_a_small_window(open_desk: OpenDesk, width: int) -> None:
     desk = open_desk(desk_trace(f"narrow-{width}"))
     desk.page.set_viewport_size({"width": width, "height": 700})
@@ -569,7 +571,7 @@ def test_from_key_to_stored_without_a_rerun(open_desk: OpenDesk) -> None:
     assert median < 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_33_000_spans_are_usable_soon(open_desk: OpenDesk) -> None:
     desk = open_desk(long_trace(33_001, "thirty-three-thousand"))
     opened = int(desk.page.get_attribute(".tj-desk", "data-opened") or 0)
@@ -685,7 +687,8 @@ def test_a_piece_of_evidence_taken_away_takes_no_words_with_it(open_desk: OpenDe
 
 
 @pytest.mark.parametrize(
-    ("field", "keys", "button"), [("description", ["d"], "dim-GF"), ("note-LC", ["w", "d"], "LC-2")]
+    ("field", "keys", "button"),
+    [pytest.param("description", ["d"], "dim-GF", marks=pytest.mark.soak), ("note-LC", ["w", "d"], "LC-2")],
 )
 def test_words_that_are_not_stored_yet_stay_in_their_field_when_a_button_is_pressed(
     open_desk: OpenDesk, field: str, keys: list[str], button: str

@@ -84,6 +84,7 @@ def test_a_pass_that_ran_out_is_renewed_and_everything_arrives(
     expect(desk.page.locator('.tj-card [aria-pressed="true"]')).to_have_count(2)
 
 
+@pytest.mark.soak
 def test_a_pass_runs_out_while_offline_and_is_renewed_silently_while_online(
     profile: BrowserContext, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_a_sentence_typed_while_another_machine_works_is_stored_whole_and_acts_o
     assert desk.saved()["errors"][0]["impact"] == "high"
 
 
+@pytest.mark.soak
 def test_the_same_after_an_offline_stretch_and_a_reload(
     open_desk: OpenDesk, profile: BrowserContext, elsewhere: BrowserContext
 ) -> None:
@@ -122,6 +123,7 @@ def test_the_same_after_an_offline_stretch_and_a_reload(
     expect(note).not_to_contain_text("on the other machine")
 
 
+@pytest.mark.soak
 def test_the_same_over_a_server_that_was_killed(
     profile: BrowserContext, elsewhere: BrowserContext, tmp_path: Path
 ) -> None:

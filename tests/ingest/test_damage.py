@@ -22,6 +22,7 @@ from tracejury.judging.store import open_workspace
 DATA = Path(__file__).parents[2] / "data" / "samples" / "trail"
 SHARED = Path(os.environ.get("TRACEJURY_SHARED", Path(__file__).parents[3] / "shared")) / "trail" / "traces"
 FILES = [*sorted(DATA.glob("*.json")), *sorted(SHARED.rglob("*.json"))[::20]]
+QUICK = 4
 CUTS = 12
 
 
@@ -51,7 +52,10 @@ def tells_of_spans(warning: str) -> bool:
     return warning.startswith(("unread_spans:", "duplicate_span:", "retyped: child_spans"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:8])
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.soak] * (at >= QUICK), id=path.name[:8]) for at, path in enumerate(FILES)],
+)
 def test_no_trace_is_made_of_a_part_of_a_damaged_trail_file(path: Path) -> None:
     raw = path.read_bytes()
     for indent in (None, 0, 2):

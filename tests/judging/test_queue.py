@@ -224,14 +224,14 @@ class TestLeases:
     [
         (10, False),
         (10, True),
-        pytest.param(100, False, marks=pytest.mark.slow),
-        pytest.param(100, True, marks=pytest.mark.slow),
+        pytest.param(100, False, marks=pytest.mark.soak),
+        pytest.param(100, True, marks=pytest.mark.soak),
     ],
 )
 def test_three_at_once_for_two_places_give_two_counted_and_one_extra_each_time(
     tmp_path: Path, rounds: int, has_leases: bool
 ) -> None:
-    """People without a place, and people whose leases ran out; 200 items in the slow tests."""
+    """People without a place, and people whose leases ran out; 200 items in the long form."""
     space = many_traces(tmp_path / "home", rounds)
     queue = queue_of(space, rounds, k=2)
     people = ("ada", "ben", "cyd")

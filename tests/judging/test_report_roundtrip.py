@@ -48,6 +48,19 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return opened
 
 
+@pytest.fixture(scope="module")
+def given(space: Workspace) -> Inputs:
+    """What the tables of the majority are made of, with costs that are not all known."""
+    frames = inputs(space, "majority", missing="disagree", draws=10)
+    some_unknown = frames.frame("costs").assign(cost_usd=lambda rows: rows["cost_usd"].where(rows.index % 5 > 0))
+    return replace(frames, costs=some_unknown, rule_rates=OWN_RATES)
+
+
+@pytest.fixture(scope="module")
+def made(given: Inputs) -> dict[str, pd.DataFrame]:
+    return tables_from_frames(given)
+
+
 def inputs(opened: Workspace, gold: ReferenceKind | None, **more: Any) -> Inputs:
     with read_transaction(opened.engine) as connection:
         traces = list(connection.scalars(select(tables.review.c.trace_id).distinct()))
@@ -57,23 +70,16 @@ def inputs(opened: Workspace, gold: ReferenceKind | None, **more: Any) -> Inputs
         return inputs_of(frames, filters, opinions_of(connection, filters, frames))
 
 
-@pytest.mark.parametrize(
-    ("gold", "missing"), [pytest.param(None, "drop", marks=pytest.mark.soak), ("majority", "disagree")]
-)
 def test_inputs_written_and_read_again_give_every_table_to_the_last_digit(
-    space: Workspace, tmp_path: Path, gold: ReferenceKind | None, missing: Any
+    given: Inputs, made: dict[str, pd.DataFrame], tmp_path: Path
 ) -> None:
-    frames = inputs(space, gold, missing=missing, draws=10)
-    some_unknown = frames.frame("costs").assign(cost_usd=lambda rows: rows["cost_usd"].where(rows.index % 5 > 0))
-    ours = replace(frames, costs=some_unknown, rule_rates=OWN_RATES)
-    write_inputs(tmp_path, ours)
+    write_inputs(tmp_path, given)
     read: dict[str, Any] = {str(name): frame for name, frame in read_folder(tmp_path).frames.items()}
-    theirs = Inputs(**read, missing=missing, draws=10)
-    made, again = tables_from_frames(ours), tables_from_frames(theirs)
+    again = tables_from_frames(Inputs(**read, missing="disagree", draws=10))
     assert list(made) == list(again)
     filled = {name for name, frame in made.items() if len(frame) > 0} | {"jury_votes"}  # no jury sits there
     assert len(filled) >= len(made) - 3, "the random workspace fills the tables"
-    states = ours.frame("score_pairs")["state"]
+    states = given.frame("score_pairs")["state"]
     assert {"scored", "failed", "not_applicable"} <= set(states)
     for name, frame in made.items():
         assert csv_text(frame, BY_NAME[name]) == csv_text(again[name], BY_NAME[name]), name
@@ -93,8 +99,8 @@ def test_names_and_texts_that_begin_like_formulas_come_back_as_they_were(tmp_pat
     assert read_folder(tmp_path).frames["rationales"].to_dict("list") == columns
 
 
-def test_every_table_read_back_by_pandas_holds_the_estimates(space: Workspace) -> None:
-    for name, frame in tables_from_frames(replace(inputs(space, None), draws=10)).items():
+def test_every_table_read_back_by_pandas_holds_the_estimates(made: dict[str, pd.DataFrame]) -> None:
+    for name, frame in made.items():
         table = BY_NAME[name]
         back = pd.read_csv(
             io.StringIO(csv_text(frame, table)), keep_default_na=False, na_values=[""], dtype_backend="pyarrow"
