@@ -39,11 +39,11 @@ class Piece(NamedTuple):
 
 _TEXT = frozenset({"text", "input_text", "output_text", "summary_text", "refusal"})
 _REASONING = frozenset({
-    "reasoning", "thinking", "reasoning_text", "reasoning_content", "redacted_thinking", "redacted_reasoning",
+    "reasoning", "thinking", "reasoning_text", "reasoning_content", "redacted_thinking", "redacted_reasoning", "think",
 })  # fmt: skip
 _CALLS = frozenset({
     "tool_call", "tool_use", "tooluse", "function_call", "server_tool_call", "server_tool_use", "mcp_tool_use",
-    "tool_request",
+    "tool_request", "toolcall",
 })  # fmt: skip
 _RESULTS = frozenset({
     "tool_call_response", "tool_result", "toolresult", "function_call_output", "server_tool_call_response",
@@ -67,7 +67,7 @@ _INNER: dict[str, str] = {
 }  # fmt: skip
 """Parts without `type` name their kind by the key that holds their fields: Gemini, Bedrock, Genkit, Haystack."""
 _NAMES = ("name", "toolName", "tool_name")
-_IDS = ("id", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "call_id", "callId", "ref")
+_IDS = ("id", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "call_id", "callId", "ref", "toolUseID")
 _ARGUMENTS = ("arguments", "args", "input", "tool_kwargs", "server_tool_call")
 _CONTENTS = ("content", "result", "response", "output", "results", "server_tool_call_response")
 _MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType", "content_type", "format", "file_type")
@@ -220,7 +220,7 @@ def _thought(part: Fields) -> Piece:
 
 
 def _reasoning(left: Fields) -> Piece | None:
-    for key in ("thinking", "reasoning", "text", "content", "reasoning_text", "reasoningText", "summary"):
+    for key in ("thinking", "reasoning", "text", "content", "reasoning_text", "reasoningText", "summary", "think"):
         value = left.get(key)
         words = joined([text_of(item) for item in value]) if isinstance(value, list) else text_of(value)
         if words is not None:
@@ -254,6 +254,9 @@ def _result(left: Fields) -> Piece | None:
     if isinstance(origin, dict):  # Haystack repeats the call that is answered
         left = {**origin, **left}
         left.pop("arguments", None)
+    if isinstance(run := left.get("run"), dict) and not left.keys() & set(_CONTENTS):  # Amp tells how the tool ran
+        left = {**left, **run}
+        del left["run"]
     content, call_id, name = _pop(left, _CONTENTS), _pop(left, _IDS), _pop(left, _NAMES)
     words, rest = result_text(content)
     if rest is not None:

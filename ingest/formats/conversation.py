@@ -1,8 +1,9 @@
 """A conversation with a model by itself: a list of messages, a message a line, or an object that holds them.
 
 Requests and saved chats of providers and frameworks, states of LangGraph, sessions of Gemini CLI, Qwen Code, Copilot
-CLI, Cursor, Goose, OpenCode, Cline, Strands and ADK, exports of ChatGPT and Claude, AG-UI's events, batches of
-providers and logs of gateways, runs of tau-bench, rows of training data. Of several in a file each is a trace; a
+CLI, Cursor, Goose, OpenCode, Cline, Strands, ADK, Pi, Amp and Kimi, exports of ChatGPT and Claude, AG-UI's and
+LangChain's events, traces of Bedrock's agents, batches of providers and logs of gateways, runs of tau-bench, rows of
+training data; what tools keep in a form of their own is for `chat_stores`. Of several in a file each is a trace; a
 record that is no message is kept as an event.
 """
 
@@ -15,6 +16,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import NamedTuple, cast
 
+from tracejury.ingest.formats.chat_stores import journal, stored_chats
 from tracejury.ingest.formats.event_streams import as_lines, messages_of_events, usage_by_call
 from tracejury.ingest.formats.exchanges import exchange, instructions, lone_answer
 from tracejury.ingest.formats.exports import as_text
@@ -34,13 +36,13 @@ NAME = "conversation"
 _LISTS = (
     "messages", "traj", "trajectory", "conversations", "conversation", "chat_messages", "history", "events", "values",
     "simulations", "data", "state", "channel_values", "prompt", "contents", "input", "prompt_blueprint",
-    "prompt_template",
+    "prompt_template", "runs", "agents",
 )  # fmt: skip
 """Where an object holds a conversation, or what holds one."""
-_IDS = (
-    "sessionid", "threadid", "traceid", "conversationid", "trajid", "customid", "recordid", "id", "uuid", "instanceid",
-    "taskid", "requestid", "responseid",
-)  # fmt: skip
+_SESSION_IDS = ("sessionid", "threadid", "traceid", "conversationid", "trajid", "instanceid", "taskid", "agentid")
+_IDS = (*_SESSION_IDS[:5], "customid", "recordid", "id", "uuid", "instanceid", "taskid", "requestid", "responseid")
+_BEGINS = ("session", "session_start")
+"""How the first record of a session file is called that names it (Pi, OpenClaw, Droid)."""
 _NOT_ASKED = re.compile(
     r"<(environment_details|environment_context|environment_info|system-reminder|user_info|system_info)>.*?</\1>", re.S
 )
@@ -61,6 +63,10 @@ class Conversation(NamedTuple):
     records: Sequence[Record]
     above: tuple[Record, ...] = ()
     warning: str | None = None
+    wrong: tuple[str, ...] = ()
+    """The fields of a wrong type that the reader of a tool's own form named."""
+    is_call: bool = False
+    """Whether these are a request and its answer, as a log of calls has them beside each other."""
 
 
 def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -125,7 +131,11 @@ def _failure(record: tuple[str, Json]) -> IngestError | None:
 
 def _conversations(documents: list[Json]) -> Iterator[Conversation]:
     """Those of a file: of its lines as events of one agent, of each document, else of its lines together."""
-    messages = messages_of_events([cast("Record", one) for one in documents if isinstance(one, dict)])
+    records = [cast("Record", one) for one in documents if isinstance(one, dict)]
+    if (whole := journal(records)) is not None:
+        yield from _within(cast("Json", whole), (), 0)
+        return
+    messages = messages_of_events(records)
     if messages is not None and _is_conversation(messages[0]):
         yield Conversation(*messages)
         return
@@ -160,11 +170,17 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
         if messages is not None and _is_conversation(messages[0]):
             yield Conversation(messages[0], (*messages[1], *above))
         elif len(records) == len(value) and _is_conversation(records):
-            yield Conversation(_in_order(records), above)
+            new = [one for one in records if one.get("from_history") is not True]
+            yield Conversation(_in_order(new or records), above)
+        elif stored := list(_stored({"activities": value}, above)):
+            yield from stored
         else:
             for one in records:
                 yield from _within(cast("Json", one), above, level + 1)
     elif isinstance(value, dict):
+        if stored := list(_stored(value, above)):
+            yield from stored
+            return
         own = _of_object(value, above)
         if own is not None:
             yield own
@@ -174,6 +190,16 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
             if inner:
                 yield from (_with_instructions(one, value) for one in inner)
                 return
+
+
+def _stored(value: Record, above: tuple[Record, ...]) -> Iterator[Conversation]:
+    """The chats of a tool that keeps them in a form of its own."""
+    warnings: list[str] = []
+    for chat in stored_chats(value, warnings):
+        if _is_conversation(chat.records):
+            warning = f"other_branches: {counted(chat.left_out, 'message')} on other branches of the chat left out"
+            own = warning if chat.left_out else None
+            yield Conversation(chat.records, (chat.about, value, *above), own, tuple(warnings))
 
 
 def _with_instructions(conversation: Conversation, value: Record) -> Conversation:
@@ -187,7 +213,7 @@ def _of_object(value: Record, above: tuple[Record, ...]) -> Conversation | None:
     """The conversation that an object itself is: a request with its answer, an answer alone, a tree of messages."""
     records: Sequence[Record] = exchange(value)
     if records and _is_conversation(records):
-        return Conversation(records, (value, *above))
+        return Conversation(records, (value, *above), is_call=True)
     records, left = path_of_tree(value)
     if records:
         warning = f"other_branches: {counted(left, 'message')} on other branches of the chat left out" if left else None
@@ -199,24 +225,30 @@ def _of_object(value: Record, above: tuple[Record, ...]) -> Conversation | None:
 
 
 def _continued(conversations: list[Conversation]) -> list[Conversation]:
-    """The conversations of a file, a request that goes on with the last one of the same id joined to it.
+    """The conversations of a file, a request that goes on with an earlier one joined to it.
 
-    Gateways log each call of a model with all that was said before: the calls of one agent become one trace.
+    Logs of gateways and agents hold each call of a model with all that was said before: the calls of one agent become
+    one trace. Requests of different sessions, and rows of messages alone, are never joined.
     """
     joined: list[Conversation] = []
-    last: dict[str, tuple[int, list[_Words]]] = {}
+    said: list[tuple[str | None, list[_Words]]] = []
     for one in conversations:
-        name, words = _own_id(one), [_words_of(record) for record in one.records]
-        place, known = last.get(name or "", (len(joined), []))
-        if name is not None and known and len(words) > len(known) and words[: len(known)] == known:
-            before = joined[place]
-            joined[place] = before._replace(records=(*before.records, *one.records[len(known) :]))
-        else:
-            place = len(joined)
+        session, words = _shared_id(one), [_words_of(record) for record in one.records]
+        place = next((n for n in reversed(range(len(said))) if _goes_on(said[n], session, words)), None)
+        if place is None:
             joined.append(one)
-        if name is not None:
-            last[name] = place, words
+            said.append((session, words))
+            continue
+        before, known = joined[place], len(said[place][1])
+        joined[place] = before._replace(records=(*before.records, *one.records[known:]))
+        said[place] = session, words
     return joined
+
+
+def _goes_on(before: tuple[str | None, list[_Words]], session: str | None, words: list[_Words]) -> bool:
+    """Whether a request of a session begins with all that was said in an earlier one, its answer too."""
+    known = before[1]
+    return session is not None and before[0] == session and 0 < len(known) < len(words) and words[: len(known)] == known
 
 
 _Words = list[tuple[str | None, str, tuple[tuple[str | None, str | None], ...]]]
@@ -250,10 +282,18 @@ def _trace_id(conversation: Conversation, file: str) -> str:
     return _own_id(conversation) or _name_of(PurePath(file.replace("\\", "/"))) or NAME
 
 
+def _shared_id(conversation: Conversation) -> str | None:
+    """The id of what the calls of one agent share; that of logged calls which name no session is empty."""
+    holders = (Fields(dict(holder)) for holder in conversation.above)
+    session = next((own for holder in holders if (own := holder.text(*_SESSION_IDS)) is not None), None)
+    return session or ("" if conversation.is_call else _own_id(conversation))
+
+
 def _own_id(conversation: Conversation) -> str | None:
     """The id that the conversation, its records or what holds it names; None where none does."""
     first = Fields({**(conversation.records[0] if conversation.records else {})})
     own = first.text("sessionid", "threadid", "conversationid") or _copilot_id(conversation.records)
+    own = own or (first.text("id") if first.peek("type") in _BEGINS else None)
     for holder in conversation.above:
         fields = Fields(dict(holder))
         configurable = Fields(Fields(fields.nested("config")).nested("configurable"))
@@ -288,7 +328,7 @@ class _Reading:
 
 def _trace(conversation: Conversation, trace_id: str, source: Source, warnings: Sequence[str]) -> Trace:
     reading = _Reading(Session(span_id=trace_id, agent=_agent(conversation)))
-    reading.session.warnings += [conversation.warning] if conversation.warning else []
+    reading.session.warnings += [*filter(None, [conversation.warning]), *conversation.wrong]
     for number, record in enumerate(conversation.records):
         turn = read_record(record, f"messages[{number}]")
         reading.session.warnings += turn.warnings if turn is not None else ()
@@ -344,6 +384,9 @@ def _take(reading: _Reading, message: Message, turn: Turn) -> None:
 
 def _asked(words: str) -> str | None:
     """What the user wrote of a message; None where all of it is the agent's own."""
+    told = opened(words)
+    if isinstance(told, dict) and told.get("type") == "user_message":  # Letta sends what the user wrote as JSON
+        words = as_text(told.get("message")) or words
     own = _NOT_ASKED.sub("", words).strip()
     task = _TASK.fullmatch(own)
     return (task[2].strip() if task else own) or None

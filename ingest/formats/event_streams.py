@@ -1,4 +1,4 @@
-"""Events that tell a conversation piece by piece, as its messages: AG-UI's events, the messages of Cline's page.
+"""Events that tell a conversation piece by piece, as its messages: AG-UI, Cline's page, LangChain's stream, Bedrock.
 
 A stream of server-sent events (`data: {...}`) is read as the JSON lines that it carries.
 """
@@ -218,7 +218,175 @@ def _joined_outputs(messages: list[Record]) -> list[Record]:
     return joined
 
 
+# LangChain's stream of events -----------------------------------------------------------------------------------
+
+
+def _is_lang_chain(event: Record) -> bool:
+    kind = event.get("event")
+    return (
+        isinstance(kind, str) and kind.startswith("on_c") and "run_id" in event and isinstance(event.get("data"), dict)
+    )
+
+
+def _lang_chain(events: Sequence[Record]) -> Told:
+    """The messages of `astream_events`: what models were asked for the first time, answered, and got from tools."""
+    messages: list[Record] = []
+    for event in events:
+        data = Fields(_object(event.get("data")))
+        match event.get("event"):
+            case "on_chat_model_start" | "on_llm_start":
+                messages += [one for one in _asked(data) if not _is_told(one, messages)]
+            case "on_chat_model_end" | "on_llm_end":
+                messages += _answered(data)
+            case "on_tool_end" | "on_tool_error":
+                output = data.take("output", "error")
+                message: Record = {"role": "tool", "name": event.get("name"), "content": output}
+                messages.append(output if isinstance(output, dict) and "content" in output else message)
+    thread = next((text for one in events if (text := Fields(_object(one.get("metadata"))).text("threadid"))), None)
+    return messages, ({"id": thread or as_text(events[0].get("run_id"))},)
+
+
+def _object(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _asked(data: Fields) -> list[Record]:
+    """The messages of a request, which stand in a list of lists, or its prompts."""
+    asked = data.inner("input")
+    listed = asked.listed("messages")
+    inner = [one for some in listed for one in (some if isinstance(some, list) else [some])]
+    prompts: list[Record] = [{"role": "user", "content": one} for one in asked.listed("prompts")]
+    return [one if isinstance(one, dict) else {"role": "user", "content": as_text(one)} for one in inner] or prompts
+
+
+def _answered(data: Fields) -> list[Record]:
+    """The answer of a model: a message, the generations of the first version of these events, or a text."""
+    output = data.take("output")
+    holder = _object(output)
+    generations = holder.get("generations")
+    listed = [one for some in (generations if isinstance(generations, list) else []) for one in objects_in(some)]
+    inner = [_object(one.get("message")) or {"role": "assistant", "content": one.get("text")} for one in listed[:1]]
+    return [*inner] or [holder or {"role": "assistant", "content": as_text(output)}]
+
+
+def _is_told(message: Record, messages: Sequence[Record]) -> bool:
+    """Whether a message that a request holds was told before."""
+    return any(_told_words(message) == _told_words(one) for one in messages)
+
+
+def _told_words(message: Record) -> tuple[str | None, ...]:
+    inner = _object(message.get("kwargs")) or message
+    return tuple(as_text(inner.get(key) or None) for key in ("content", "tool_calls", "tool_call_id"))
+
+
+# Bedrock's agents -----------------------------------------------------------------------------------------------
+
+_INVOCATIONS = {
+    "actionGroupInvocationInput": (("function", "apiPath", "actionGroupName"), ("parameters", "requestBody")),
+    "agentCollaboratorInvocationInput": (("agentCollaboratorName",), ("input",)),
+    "knowledgeBaseLookupInput": (("knowledgeBaseId",), ("text",)),
+    "codeInterpreterInvocationInput": ((), ("code", "files")),
+}  # fmt: skip
+"""How a trace of an agent of Bedrock names what it calls, and what it gives to it."""
+
+
+def _steps_of(event: Record) -> dict[str, Json]:
+    """The step in an event of a trace, which the stream of `InvokeAgent` wraps once more."""
+    outer = _object(event.get("trace"))
+    inner = _object(outer.get("trace")) or outer
+    return next((_object(step) for key, step in inner.items() if key.endswith("Trace")), {})
+
+
+def _is_bedrock(event: Record) -> bool:
+    known = {"modelInvocationInput", "modelInvocationOutput", "invocationInput", "observation", "rationale"}
+    return not known.isdisjoint(_steps_of(event))
+
+
+def _bedrock(events: Sequence[Record]) -> Told:
+    """The messages of an agent of Bedrock: what it was asked first, each call that it made, what came of it."""
+    messages: list[Record] = []
+    about: dict[str, Json] = {}
+    thought: str | None = None
+    names: list[str | None] = []
+    for number, event in enumerate(events):
+        names.append(Fields(dict(event)).text("sessionid") or Fields(_object(event.get("trace"))).text("sessionid"))
+        step = Fields(_steps_of(event), f"event {number}")
+        if not messages and (asked := step.inner("modelinvocationinput").text("text")) is not None:
+            messages += _bedrock_prompt(asked)
+        if step.peek("modelinvocationoutput") is not None:
+            about = {**about, **_bedrock_usage(step.inner("modelinvocationoutput"))}
+        thought = step.inner("rationale").text("text") or thought
+        call = _bedrock_call(step.inner("invocationinput"), number)
+        final = step.inner("observation")
+        if call is not None:
+            messages.append({**about, **call, "reasoning_content": thought})
+            about, thought = {}, None
+        elif final.peek("finalresponse") is not None:
+            words = final.inner("finalresponse").text("text")
+            messages.append({**about, "role": "assistant", "content": words, "reasoning_content": thought})
+            about, thought = {}, None
+        elif (output := _bedrock_output(final)) is not None:
+            messages.append({"role": "tool", "content": output})
+        elif step.peek("failurereason") is not None:
+            messages.append({"type": "failure", **step.rest()})
+    return messages, ({"id": next(filter(None, names), None)},)
+
+
+def _bedrock_prompt(text: str) -> list[Record]:
+    """The system prompt and the messages in the JSON of a prompt; else the prompt as one message."""
+    request = Fields(opened(text)) if isinstance(opened(text), dict) else None
+    if request is None:
+        return [{"role": "user", "content": text}]
+    system = request.take("system")
+    listed: list[Record] = [one.values for one in request.objects("messages")]
+    return [*([{"role": "system", "content": system}] if system else []), *listed]
+
+
+def _bedrock_usage(output: Fields) -> dict[str, Json]:
+    raw = output.inner("rawresponse").take("content")
+    return {
+        "usage": output.inner("metadata").take("usage"),
+        "rawResponse": raw,
+        "model": output.text("foundationmodel"),
+    }
+
+
+def _bedrock_call(invocation: Fields, number: int) -> Record | None:
+    """The call of a tool, a knowledge base, a program or another agent."""
+    for key, (named, given) in _INVOCATIONS.items():
+        if invocation.peek(key.lower()) is None:
+            continue
+        inner = invocation.inner(key.lower())
+        name = inner.text(*(one.lower() for one in named)) or key.removesuffix("InvocationInput")
+        arguments = _bedrock_arguments(inner.take(*(one.lower() for one in given)))
+        function: dict[str, Json] = {"name": name, "arguments": arguments}
+        call: Json = {"id": f"call-{number}", "type": "function", "function": function}
+        return {"role": "assistant", "content": None, "tool_calls": [call], "rest": inner.rest() or None}
+    return None
+
+
+def _bedrock_arguments(value: Json) -> Json:
+    """Parameters by name; the text to another agent, the code or the question as it stands."""
+    named = objects_in(value)
+    if named and all("name" in one and "value" in one for one in named):
+        return {str(one["name"]): one["value"] for one in named}
+    return {"input": value} if isinstance(value, str) else value
+
+
+def _bedrock_output(observation: Fields) -> Json:
+    for key in ("actiongroupinvocationoutput", "agentcollaboratorinvocationoutput", "codeinterpreterinvocationoutput"):
+        if observation.peek(key) is not None:
+            inner = observation.inner(key)
+            value = inner.take("text", "executionoutput", "output")
+            return value.get("text", value) if isinstance(value, dict) else value
+    if observation.peek("knowledgebaselookupoutput") is not None:
+        return observation.inner("knowledgebaselookupoutput").take("retrievedreferences")
+    return observation.inner("repromptresponse").text("text")
+
+
 _FORMS: tuple[tuple[Callable[[Record], bool], Callable[[Sequence[Record]], Told]], ...] = (
     (_is_ag_ui, _ag_ui),
     (_is_cline, _cline),
+    (_is_lang_chain, _lang_chain),
+    (_is_bedrock, _bedrock),
 )

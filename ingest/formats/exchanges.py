@@ -1,7 +1,8 @@
 """A request to a model with its answer, as providers' batches and gateways' logs keep them, as messages in order.
 
-OpenAI (chat, Responses, batches), Anthropic, Gemini and Vertex batches, Bedrock batches; logs of LiteLLM, Portkey,
-Helicone, OpenRouter and others that put both beside each other. An answer without its request is one too.
+OpenAI (chat, Responses, batches), Anthropic, Gemini and Vertex batches, Bedrock batches and its log of invocations,
+Ollama; logs of LiteLLM, Portkey, Helicone, OpenRouter and others that put both beside each other. An answer without its
+request is one too.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _RESPONSES = (
 )  # fmt: skip
 _ASKED = ("messages", "input", "contents")
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_BODIES = ("body", "inputBodyJson", "outputBodyJson")
+"""Where a request over HTTP, or Bedrock's log of invocations, holds what was sent."""
 _ABOUT = {
     "model": "model", "modelVersion": "model", "usage": "usage", "usageMetadata": "usageMetadata", "created": "created",
     "created_at": "created", "createTime": "created",
@@ -39,7 +42,11 @@ def exchange(value: Record) -> list[Record]:
     prompts = _asked(request) or ((named or _prompt(value)) if response or words is not None else [])
     if not prompts:
         return []
-    answers = _answers(response) if response or words is None else [{"role": "assistant", "content": words}]
+    alone: Record = {"role": "assistant", "content": words}
+    answers = _answers(response) if response or words is None else [alone]
+    if answers and answers[-1].get("model") is None and (model := value.get("modelId")) is not None:
+        named_last: Record = {**answers[-1], "model": model}
+        answers = [*answers[:-1], named_last]
     return [*instructions(request or value), *prompts, *answers]
 
 
@@ -73,10 +80,10 @@ def _is_answer(value: Record) -> bool:
 
 
 def _object(value: Record, names: Sequence[str]) -> Record:
-    """The object under the first of these names, or its `body` where it is a request over HTTP."""
+    """The object under the first of these names, or the body in it where it is a request over HTTP."""
     first = next((inner for name in names if isinstance(inner := opened(value.get(name)), dict)), {})
-    body = opened(first.get("body"))
-    return body if isinstance(body, dict) else first
+    bodies = (opened(first.get(name)) for name in _BODIES)
+    return next((body for body in bodies if isinstance(body, dict)), first)
 
 
 def _asked(request: Record) -> list[Record]:
@@ -103,13 +110,18 @@ def _answers(response: Record) -> list[Record]:
     messages = [inner for one in choices[:1] if isinstance(inner := one.get("message", one.get("content")), dict)]
     outputs = [cast("Record", one) for one in messages] or _listed(response, "output") or _converse(response)
     about = {own: response[name] for name, own in _ABOUT.items() if response.get(name) is not None}
+    if "eval_count" in response:  # Ollama counts beside the message
+        counts: Json = {
+            "prompt_tokens": response.get("prompt_eval_count"), "completion_tokens": response["eval_count"]
+        }  # fmt: skip
+        about["usage"] = counts
     return [*outputs[:-1], *({**about, **one} for one in outputs[-1:])]
 
 
 def _converse(response: Record) -> list[Record]:
-    """The message in an answer of Bedrock's Converse, else the answer itself where it says something."""
+    """The message in an answer of Bedrock's Converse or Ollama, else the answer itself where it says something."""
     output = response.get("output")
-    inner = output.get("message") if isinstance(output, dict) else None
+    inner = output.get("message") if isinstance(output, dict) else response.get("message")
     if isinstance(inner, dict):
         return [inner]
     return [response] if response.get("content") or response.get("role") else []

@@ -23,7 +23,7 @@ _ROLES = {
     "user": "user", "human": "user", "assistant": "assistant", "model": "assistant", "ai": "assistant",
     "agent": "assistant", "gpt": "assistant", "bot": "assistant", "gemini": "assistant", "system": "system",
     "developer": "system", "tool": "tool", "function": "tool", "observation": "tool", "userMessage": "user",
-    "apiMessage": "assistant",
+    "apiMessage": "assistant", "toolResult": "tool", "toolresult": "tool", "_system_prompt": "system",
 }  # fmt: skip
 """The speakers of a conversation by the words that tools use for them."""
 _TIMES = ("timestamp", "ts", "created", "createdat", "date", "time", "createtime")
@@ -67,10 +67,12 @@ def read_record(record: Record, path: str = "") -> Turn | None:
     steps = Fields({**fields.nested("timing"), **(meta if isinstance(meta := record.get("metadata"), dict) else {})})
     times = (_moment(fields), _moment(inner_fields), steps.time("endtime", "stependtime"))
     moment = next((time for time in times if time is not None), None)
-    beside = Fields(meta if isinstance(meta := record.get("metadata"), dict) else {})
-    models = (one.text("model", "modelname", "modelid", "modelslug") for one in (fields, inner_fields, beside))
+    built = Fields(kwargs if isinstance(kwargs := record.get("kwargs"), dict) else {})
+    responses = [one.get("response_metadata") for one in (record, built.raw)]
+    beside = [Fields(one) for one in (meta, *responses) if isinstance(one, dict)]
+    models = (one.text("model", "modelname", "modelid", "modelslug") for one in (fields, inner_fields, *beside))
     model = next((text for text in models if text), None)
-    usage = next((used for one in (fields, inner_fields) if (used := _usage(one)) is not None), None)
+    usage = next((used for one in (fields, inner_fields, built) if (used := _usage(one)) is not None), None)
     rest = {key: item for key, item in {**inner_fields.rest(), **fields.rest()}.items() if plain_name(key) not in _READ}
     return Turn(messages, moment, model, usage, record.get("delta") is True, rest or None, fields.warnings)
 
@@ -93,7 +95,7 @@ def _moment(fields: Fields) -> int | None:
 
 
 def _usage(fields: Fields) -> Usage | None:
-    counts = fields.inner("usage", "usagemetadata", "tokens", "tokenusage", "modelsusage")
+    counts = fields.inner("usage", "usagemetadata", "tokens", "tokenusage", "modelsusage", "metrics")
     prompt = counts.count("prompttokens", "inputtokens", "prompttokencount", "input")
     completion = counts.count("completiontokens", "outputtokens", "candidatestokencount", "output")
     total = counts.count("totaltokens", "totaltokencount", "total")
@@ -110,6 +112,10 @@ def _result(call_id: Json, content: Json, name: Json = None) -> Message:
     return Message("tool", result_text(content)[0], (), as_text(name), as_text(call_id))
 
 
+_CALLS_BESIDE = ("tool_calls", "toolCalls")
+"""Where calls of tools stand beside the parts of a message."""
+
+
 def _parts(record: Record) -> list[Message] | None:
     """A role with parts, as chat interfaces and agents keep it: UI messages, OpenCode, Goose, Semantic Kernel."""
     info = record.get("info")
@@ -122,6 +128,8 @@ def _parts(record: Record) -> list[Message] | None:
     )
     if role is None or parts is None:
         return None
+    if (role == "tool" or any(record.get(key) for key in _CALLS_BESIDE)) and (known := _known(record)) is not None:
+        return known
     messages: list[Message] = []
     for part in parts:
         read = _part(part, role) if isinstance(part, dict) else [Message(role, as_text(part))]

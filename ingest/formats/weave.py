@@ -51,7 +51,11 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the span of each call; yields and counts the rows that hold none."""
     return (
-        yield from take_rows(source, lambda row: _take(Fields(row.values), intake, row.place), lists=("calls", "data"))
+        yield from take_rows(
+            source,
+            lambda row: _take(Fields(row.values), intake, row.place),
+            lists=("calls", "data", "raw_logging_results"),
+        )
     )
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.ingest import chat_store_files as stores
 from tests.ingest import conversation_files as made
 from tests.ingest.envelope_files import ANSWER, ARGUMENTS, GOAL, RESULT, SESSION
 from tests.ingest.trail_files import read_all
@@ -19,12 +20,12 @@ NAMELESS = frozenset({
 """Files that name no session: the trace is called as the file."""
 
 
-@pytest.mark.parametrize("name", made.FILES)
+@pytest.mark.parametrize("name", [*made.FILES, *stores.FILES])
 def test_a_saved_conversation_is_a_trace_with_each_call_of_a_tool_and_its_result(name: str) -> None:
-    (trace,) = read_all(made.FILES[name](), "story.json")
+    (trace,) = read_all({**made.FILES, **stores.FILES}[name](), "story.json")
     assert isinstance(trace, Trace)
     assert (trace.format, trace.goal, trace.final_answer) == ("conversation", GOAL, ANSWER)
-    assert trace.trace_id == ("story" if name in NAMELESS else SESSION)
+    assert trace.trace_id == ("story" if name in NAMELESS | stores.NAMELESS else SESSION)
     assert [span.kind for span in trace.spans] == ["AGENT", "LLM", "TOOL", "LLM"]
     tool = trace.spans[2]
     assert (tool.tool_name, json.loads(str(tool.tool_arguments))) == ("tide", ARGUMENTS)
@@ -34,6 +35,23 @@ def test_a_saved_conversation_is_a_trace_with_each_call_of_a_tool_and_its_result
     assert trace.messages[answer.input_messages[-1]].content == tool.output
     assert not [warning for warning in trace.all_warnings if warning.startswith("no_")]
     assert "SECRET" not in render_trace(trace).text
+
+
+@pytest.mark.parametrize("name", stores.SHORT)
+def test_a_chat_without_tools_is_a_call_for_each_answer_on_the_branch_that_is_shown(name: str) -> None:
+    (trace,) = read_all(stores.SHORT[name](), "story.json")
+    assert isinstance(trace, Trace)
+    assert (trace.format, trace.goal, trace.final_answer) == ("conversation", GOAL, ANSWER)
+    assert trace.trace_id == ("story" if name == "ai studio" else SESSION)
+    assert [span.kind for span in trace.spans] == ["AGENT", "LLM"]
+    assert stores.OTHER not in render_trace(trace).text
+    is_cut = any("1 message on other branches" in warning for warning in trace.all_warnings)
+    assert is_cut == (name in ("open webui", "librechat"))
+    if name in ("open webui", "ollama"):
+        call = trace.spans[1]
+        assert (call.model, call.prompt_tokens, call.completion_tokens) == ("m-1", 7, 2)
+    if name == "rasa":
+        assert RESULT in render_trace(trace).text
 
 
 @pytest.mark.parametrize(
