@@ -92,8 +92,9 @@ def middleware() -> list[Middleware]:
     they have signed in; a page comes with its style.
     """
     observed = Middleware(telemetry.Observed, routes=OURS, signals=SIGNALS)
-    guard = Middleware(Guard, hosts=config().hosts, may_read_metrics=may_read_metrics)
-    first = [Middleware(SignInFirst, is_signed_in=is_signed_in)] if config().sign_in == "password" else []
+    settings = config()
+    guard = Middleware(Guard, hosts=settings.hosts, may_read_metrics=may_read_metrics, patience_s=settings.timeout_s)
+    first = [Middleware(SignInFirst, is_signed_in=is_signed_in)] if settings.sign_in == "password" else []
     return [observed, guard, *first, Middleware(Look)]
 
 

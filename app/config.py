@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_network
 from pathlib import Path
 
-from tracejury.app.guard import LOCAL, host_name
+from tracejury.app.guard import LOCAL, PATIENCE_S, host_name
 from tracejury.app.lifeline import LIFELINE
 
 DEFAULT_USER = "me"
@@ -19,7 +20,7 @@ LISTENS = "TRACEJURY_LISTENS"
 SETTINGS = (
     "TRACEJURY_HOME", "TRACEJURY_DATABASE", "TRACEJURY_SIGN_IN", "TRACEJURY_USER", "TRACEJURY_NEW_PEOPLE",
     "TRACEJURY_HOSTS", "TRACEJURY_PROXIES", "TRACEJURY_LOG", "TRACEJURY_CORPUS", "TRACEJURY_CACHE",
-    "TRACEJURY_ARE_PYTHON",
+    "TRACEJURY_ARE_PYTHON", "TRACEJURY_TIMEOUT",
 )  # fmt: skip
 """The variables that a person sets; `data/help/team.md` tells what each means."""
 
@@ -44,11 +45,13 @@ class Config:
     """The names and addresses that the app answers at; None: any."""
     proxies: tuple[str, ...] = ()
     """The proxies whose word on the sender's address is believed."""
+    timeout_s: float = PATIENCE_S
+    """How long a connection may stand still that waits for the other side."""
 
 
 @lru_cache(maxsize=1)
 def config() -> Config:
-    """Return the settings. Raises `SettingError` for a sign-in mode, a domain or a proxy's address that is none."""
+    """Return the settings. Raises `SettingError` for a sign-in mode, a domain, an address or a time that is none."""
     sign_in = os.environ.get("TRACEJURY_SIGN_IN", "off")
     if sign_in not in {"off", "password", "oidc"}:
         raise SettingError(f"TRACEJURY_SIGN_IN is {sign_in!r}: use off, password or oidc")
@@ -59,6 +62,7 @@ def config() -> Config:
         new_people=_new_people(os.environ.get("TRACEJURY_NEW_PEOPLE", "refuse")),
         hosts=_hosts(sign_in),
         proxies=_proxies(),
+        timeout_s=_timeout_s(),
     )
 
 
@@ -87,6 +91,17 @@ def _proxies() -> tuple[str, ...]:
                 f"TRACEJURY_PROXIES holds {one!r}: use addresses like 10.0.0.2 or 10.0.0.0/24"
             ) from error
     return listed
+
+
+def _timeout_s() -> float:
+    text = os.environ.get("TRACEJURY_TIMEOUT") or str(PATIENCE_S)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise SettingError(f"TRACEJURY_TIMEOUT is {text!r}: use seconds, more than 0")
+    return seconds
 
 
 def unknown_settings() -> list[str]:

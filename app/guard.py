@@ -19,8 +19,9 @@ LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 WILDCARDS = frozenset({"0.0.0.0", "::", ""})
 METRICS = "/_stcore/metrics"
 PATIENCE_S = 30.0
+"""Seconds that a connection may stand still, unless `config.timeout_s` is set."""
 SLOWEST = 2_000
-"""Bytes a second that a body must come with, once PATIENCE_S seconds are over."""
+"""Bytes a second that must come or be taken while they are waited for, on average over that time."""
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_SITE = frozenset({"same-origin", "none"})
 HEADERS = {
@@ -53,9 +54,10 @@ class Guard:
         *,
         hosts: Collection[str] | None,
         may_read_metrics: IsAllowed,
+        patience_s: float = PATIENCE_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.app, self.may_read_metrics, self.clock = app, may_read_metrics, clock
+        self.app, self.may_read_metrics, self.patience_s, self.clock = app, may_read_metrics, patience_s, clock
         self.hosts = None if hosts is None else frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,7 +71,7 @@ class Guard:
             await self.app(self._of_one_origin(scope), receive, send)
         else:
             sent = with_headers(send, Headers(scope=scope).get("host", ""))
-            await _in_time(self.app, scope, receive, sent, self.clock)
+            await _in_time(self.app, scope, receive, sent, patience_s=self.patience_s, clock=self.clock)
 
     def _problem(self, scope: Scope) -> str | None:
         headers = Headers(scope=scope)
@@ -120,25 +122,48 @@ class _TooSlowError(Exception):
     """A body that does not come."""
 
 
-async def _in_time(app: ASGIApp, scope: Scope, receive: Receive, send: Send, clock: Callable[[], float]) -> None:
+class _Body:
+    """The body of a request as it comes: in `patience_s` seconds of waiting it must bring `patience_s * SLOWEST` bytes,
+    or its end. Time in which nobody waits for it does not count. Raises `_TooSlowError`.
+    """
+
+    def __init__(self, receive: Receive, *, patience_s: float, clock: Callable[[], float]) -> None:
+        self.receive, self.patience_s, self.clock = receive, patience_s, clock
+        self.is_whole, self.waited_s, self.size = False, 0.0, 0
+
+    async def next(self) -> Message:
+        """Give the next part; after the last one only the end of the connection comes."""
+        if self.is_whole:
+            return await self.receive()
+        since = self.clock()
+        try:
+            message = await asyncio.wait_for(self.receive(), max(self.patience_s - self.waited_s, 0))
+        except TimeoutError as error:
+            raise _TooSlowError from error
+        self.waited_s += self.clock() - since
+        self.size += len(message.get("body", b""))
+        if self.size >= self.patience_s * SLOWEST:
+            self.waited_s, self.size = 0.0, 0
+        self.is_whole = not message.get("more_body", False)
+        return message
+
+
+async def _in_time(
+    app: ASGIApp, scope: Scope, receive: Receive, send: Send, *, patience_s: float, clock: Callable[[], float]
+) -> None:
     """Run the app on a request whose body must keep coming: one that does not gets 408, and its connection ends."""
-    has_begun = is_whole = is_over = False
-    size, begun = 0, clock()
+    body = _Body(receive, patience_s=patience_s, clock=clock)
+    has_begun = is_over = False
 
     async def received() -> Message:
-        nonlocal is_whole, is_over, size
-        if is_whole:  # what comes now is only the end of the connection
-            return await receive()
+        nonlocal is_over
         try:
-            message = await asyncio.wait_for(receive(), max(begun + PATIENCE_S + size / SLOWEST - clock(), 0))
-        except TimeoutError as error:
+            return await body.next()
+        except _TooSlowError:
             if not has_begun:
                 await _too_slow(scope, receive, send)
             is_over = True
-            raise _TooSlowError from error
-        size += len(message.get("body", b""))
-        is_whole = not message.get("more_body", False)
-        return message
+            raise
 
     async def sent(message: Message) -> None:
         nonlocal has_begun

@@ -58,7 +58,7 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
     entry = str(resources.files("tracejury.app").joinpath("asgi.py"))
     # -P: a stray file in the folder one is in must not shadow ours
     command = [
-        sys.executable, "-P", "-m", "streamlit", "run", entry,
+        sys.executable, "-P", "-m", "tracejury.app.server", "run", entry,
         f"--server.address={host}", f"--browser.serverAddress={shown}",
         f"--server.port={port}", "--server.headless=true",
         "--browser.gatherUsageStats=false", "--client.toolbarMode=viewer", "--server.fileWatcherType=none",

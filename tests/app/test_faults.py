@@ -278,7 +278,14 @@ def test_a_terminal_is_given_text_and_a_file_is_given_what_there_is(monkeypatch:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("TRACEJURY_SIGN_IN", "ldap"), ("TRACEJURY_NEW_PEOPLE", "lab.example"), ("TRACEJURY_PROXIES", "proxy")],
+    [
+        ("TRACEJURY_SIGN_IN", "ldap"),
+        ("TRACEJURY_NEW_PEOPLE", "lab.example"),
+        ("TRACEJURY_PROXIES", "proxy"),
+        ("TRACEJURY_TIMEOUT", "nan"),
+        ("TRACEJURY_TIMEOUT", "0"),
+        ("TRACEJURY_TIMEOUT", "30s"),
+    ],
 )
 def test_a_wrong_setting_is_named_with_its_values_and_is_no_fault_of_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
