@@ -13,7 +13,7 @@ from sqlalchemy.exc import DatabaseError
 from tracejury.ingest.conventions.mapped import Map, maps_of_trace, using
 from tracejury.ingest.long_file import LONG_BYTES
 from tracejury.ingest.messages import numbered_as
-from tracejury.ingest.pack import Row, summary
+from tracejury.ingest.pack import summary
 from tracejury.ingest.readers import read_bytes, read_files, reads_long
 from tracejury.ingest.store import (
     TRACES,
@@ -46,11 +46,10 @@ class Problem:
 def check_store(engine: Engine, *, repair: bool = False, progress: Progress | None = None) -> list[Problem]:
     """Every problem of the store; with `repair`, summaries and the search index are made again from the spans."""
     problems: list[Problem] = []
-    stale: dict[str, Row] = {}
     with read_transaction(engine) as connection:
         problems += _check_file(connection)
     try:
-        return [*problems, *_check_traces(engine, stale, repair=repair, progress=progress)]
+        return [*problems, *_check_traces(engine, repair=repair, progress=progress)]
     except DatabaseError as error:  # pages that cannot be read: what stands in them is not known
         return [*problems, damaged(error)]
 
@@ -61,8 +60,9 @@ def damaged(error: DatabaseError) -> Problem:
     return Problem(subject="database", problem=problem, remedy="`tracejury restore` a backup")
 
 
-def _check_traces(engine: Engine, stale: dict[str, Row], *, repair: bool, progress: Progress | None) -> list[Problem]:
+def _check_traces(engine: Engine, *, repair: bool, progress: Progress | None) -> list[Problem]:
     problems: list[Problem] = []
+    stale: dict[str, Problem] = {}
     with read_transaction(engine) as connection:
         sources = _trace_ids_by_source(connection)
     checked, total = 0, sum(map(len, sources))
@@ -73,10 +73,10 @@ def _check_traces(engine: Engine, stale: dict[str, Row], *, repair: bool, progre
         if progress is not None:
             progress(checked, total)
     with read_transaction(engine) as connection:
-        summaries = list(_stale_summaries(connection, stale))
         index = list(_check_search(connection))
+    summaries = list(stale.values())
     if repair:
-        summaries = _mended(summaries, "the summary", lambda: _renew_summaries(engine, stale))
+        summaries = _mended(summaries, "the summary", lambda: _renew_summaries(engine, list(stale)))
         index = _mended(index, "the index", lambda: _renew_search(engine))
     return problems + summaries + index
 
@@ -111,11 +111,14 @@ def _trace_ids_by_source(connection: Connection) -> list[list[str]]:
     return list(by_source.values())
 
 
-def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[str, Row]) -> Iterator[Problem]:
-    """The traces of one source: each as it is stored, and all together as the kept bytes give them now."""
+def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[str, Problem]) -> Iterator[Problem]:
+    """The traces of one source: each as it is stored, and all together as the kept bytes give them now.
+
+    One that was removed meanwhile is no problem.
+    """
     by_format: dict[str, dict[str, str]] = {}
     maps: list[Map] = []
-    for trace_id in trace_ids:
+    for trace_id in _present(connection, trace_ids):
         try:
             stored = load(connection, trace_id)
         except Exception as error:
@@ -132,7 +135,7 @@ def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[
         yield from problems
 
 
-def _check_content(stored: Trace, row: RowMapping, stale: dict[str, Row]) -> Iterator[Problem]:
+def _check_content(stored: Trace, row: RowMapping, stale: dict[str, Problem]) -> Iterator[Problem]:
     """The spans against the digest of what was ingested; where that fits, `stale` notes a summary that does not."""
     if content_digest(stored) != row["digest"]:
         yield Problem(
@@ -142,8 +145,9 @@ def _check_content(stored: Trace, row: RowMapping, stale: dict[str, Row]) -> Ite
         )
         return
     right = summary(stored)
-    if any(row[key] != value for key, value in right.items()):
-        stale[stored.trace_id] = right
+    if wrong := [f"{key} is {row[key]!r}, its spans give {right[key]!r}" for key in right if row[key] != right[key]]:
+        problem = f"its summary is wrong: {'; '.join(wrong)}"
+        stale[stored.trace_id] = Problem(subject=f"trace {stored.trace_id}", problem=problem, remedy=_REPAIR)
 
 
 def _check_bytes(connection: Connection, format: str, digests: Mapping[str, str]) -> Iterator[Problem]:
@@ -198,6 +202,13 @@ def _read_again(connection: Connection, trace_id: str, source: Source, format: s
         yield from read_files([str(path)], format=format)
 
 
+def _present(connection: Connection, trace_ids: Sequence[str]) -> Iterator[str]:
+    """Those of the traces that are stored."""
+    for trace_id in trace_ids:
+        if connection.scalar(select(schema.trace.c.trace_key).where(schema.trace.c.trace_id == trace_id)) is not None:
+            yield trace_id
+
+
 def _row(connection: Connection, trace_id: str) -> RowMapping:
     return connection.execute(select(schema.trace).where(schema.trace.c.trace_id == trace_id)).mappings().one()
 
@@ -220,17 +231,11 @@ def _check_search(connection: Connection) -> Iterator[Problem]:
         yield Problem(subject="search", problem=problem, remedy=_REPAIR)
 
 
-def _stale_summaries(connection: Connection, stale: Mapping[str, Row]) -> Iterator[Problem]:
-    for trace_id, right in stale.items():
-        row = _row(connection, trace_id)
-        wrong = [f"{key} is {row[key]!r}, its spans give {right[key]!r}" for key in right if row[key] != right[key]]
-        problem = f"its summary is wrong: {'; '.join(wrong)}"
-        yield Problem(subject=f"trace {trace_id}", problem=problem, remedy=_REPAIR)
-
-
-def _renew_summaries(engine: Engine, stale: Mapping[str, Row]) -> None:
+def _renew_summaries(engine: Engine, trace_ids: Sequence[str]) -> None:
+    """Make the summaries of these traces anew from their spans as they are now: others may have written meanwhile."""
     with write_transaction(engine, TRACES) as connection:
-        for trace_id, right in stale.items():
+        for trace_id in _present(connection, trace_ids):
+            right = summary(load(connection, trace_id))
             connection.execute(update(schema.trace).where(schema.trace.c.trace_id == trace_id).values(**right))
 
 

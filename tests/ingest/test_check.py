@@ -1,16 +1,28 @@
 """`verify`: what it finds, what it mends, and how often it reads."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 from tests.build import TRACE, span_id
 
 from tracejury.ingest import check
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.check import Problem, check_store
-from tracejury.ingest.store import load_source, read_transaction, schema, trace_ids, write_transaction
+from tracejury.ingest.store import (
+    load,
+    load_source,
+    pack,
+    read_transaction,
+    remove,
+    schema,
+    trace_ids,
+    write,
+    write_transaction,
+)
 from tracejury.judging.store import Workspace, open_workspace
 
 OTHER = "cd" * 16
@@ -124,3 +136,48 @@ def test_the_bytes_of_a_file_are_read_again_once_for_all_its_traces(
     with read_transaction(opened.engine) as connection:
         assert trace_ids(connection) == [TRACE, OTHER]
         assert load_source(connection, OTHER).data == reads[0]
+
+
+def grown(connection: Connection) -> None:
+    """Another writer stores a further span of the trace."""
+    before = load(connection, TRACE)
+    spans = (*before.spans, replace(before.spans[0], span_id=span_id(2), seq=1, name="more"))
+    write(connection, pack(replace(before, spans=spans)), replaces=pack(before))
+
+
+def removed(connection: Connection) -> None:
+    remove(connection, TRACE)
+
+
+@pytest.mark.parametrize(("change", "right"), [(grown, ("call", 2, 14)), (removed, None)])
+def test_repair_goes_by_what_stands_there_when_it_writes(
+    change: Callable[[Connection], None], right: tuple[str, int, int] | None, tmp_path: Path
+) -> None:
+    """Between reading all traces, which takes minutes, and the repair, others write."""
+    opened = from_file(tmp_path)
+    spoil_summary(opened)
+
+    def meanwhile(checked: int, total: int) -> None:
+        if checked == total:
+            with write_transaction(opened.engine) as connection:
+                change(connection)
+
+    (problem,) = check_store(opened.engine, repair=True, progress=meanwhile)
+    assert "its summary is wrong" in problem.problem
+    with read_transaction(opened.engine) as connection:
+        assert (TRACE in trace_ids(connection)) == (right is not None)
+    assert right is None or summary_of(opened, TRACE) == right
+
+
+def test_a_trace_that_is_removed_while_others_are_checked_is_no_problem(tmp_path: Path) -> None:
+    opened = from_file(tmp_path)
+    file = tmp_path / "three.jsonl"
+    file.write_bytes(one_trace("ef" * 16))
+    assert ingest(opened.engine, [file]).traces == 1
+
+    def meanwhile(checked: int, total: int) -> None:
+        if checked < total:
+            with write_transaction(opened.engine) as connection:
+                remove(connection, "ef" * 16)
+
+    assert check_store(opened.engine, progress=meanwhile) == []
