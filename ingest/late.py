@@ -18,6 +18,7 @@ from tracejury.ingest.messages import numbered_as
 from tracejury.ingest.pack import content_digest, pack
 from tracejury.ingest.readers import read_bytes, reader_named
 from tracejury.ingest.store import StoreError, load, load_source, schema, write
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.texts import compress, decompress
 from tracejury.ingest.trace import Source, Trace
 from tracejury.ingest.words import counted
@@ -111,7 +112,7 @@ def take_logs(connection: Connection, trace_id: str, body: bytes, file: str) -> 
 def _stored(connection: Connection, trace_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
     """File and format of those of the traces that are stored."""
     trace = schema.trace.c
-    query = select(trace.trace_id, trace.file, trace.format).where(trace.trace_id.in_(list(trace_ids)))
+    query = select(trace.trace_id, trace.file, trace.format).where(is_one_of(trace.trace_id, trace_ids))
     return {row.trace_id: (row.file, row.format) for row in connection.execute(query)}
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, func, or_, select
 
 from tracejury.ingest.store import TRACES, read_transaction, remove, schema, write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.words import counted
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.queues.queue_changes import retire_traces
@@ -70,7 +71,7 @@ def remove_traces(workspace: Workspace, trace_ids: Sequence[str], *, with_labels
 def count_labels(connection: Connection, trace_ids: Collection[str]) -> int:
     """How many rows people stored about these traces: errors, scores and reviews, every revision."""
     counted = (tables.error_label, tables.score_label, tables.review)
-    here = (select(func.count()).select_from(table).where(table.c.trace_id.in_(trace_ids)) for table in counted)
+    here = (select(func.count()).select_from(table).where(is_one_of(table.c.trace_id, trace_ids)) for table in counted)
     return sum(int(connection.scalar(query) or 0) for query in here)
 
 
@@ -104,7 +105,7 @@ def _span_ids(connection: Connection, trace_id: str) -> set[str]:
 def _retire(connection: Connection, trace_ids: Collection[str], *, by: str, now: int) -> int:
     """Take the traces out of the queues that hand them out; how many items that were."""
     item = tables.queue_item
-    is_live = (item.c.trace_id.in_(trace_ids), item.c.retired_at.is_(None))
+    is_live = (is_one_of(item.c.trace_id, trace_ids), item.c.retired_at.is_(None))
     rows = connection.execute(select(item.c.queue_key, item.c.trace_id).where(*is_live)).all()
     for queue_key in sorted({row.queue_key for row in rows}):
         own = {row.trace_id for row in rows if row.queue_key == queue_key}
@@ -118,19 +119,19 @@ def _delete_labels(connection: Connection, trace_ids: Collection[str]) -> None:
     What people saw of them (`seen`) stays: who saw a verdict is not blind to the trace when it comes again.
     """
     error, finding, cell = tables.error_label, tables.finding, tables.cell
-    label_ids = select(error.c.label_id).where(error.c.trace_id.in_(trace_ids))
+    label_ids = select(error.c.label_id).where(is_one_of(error.c.trace_id, trace_ids))
     findings = (
         select(finding.c.finding_key)
         .join(cell, cell.c.cell_key == finding.c.cell_key)
-        .where(cell.c.trace_id.in_(trace_ids))
+        .where(is_one_of(cell.c.trace_id, trace_ids))
     )
     for table in (tables.match, tables.finding_review):
         is_of_trace = or_(table.c.label_id.in_(label_ids), table.c.finding_key.in_(findings))
         connection.execute(delete(table).where(is_of_trace))
-    cells = select(cell.c.cell_key).where(cell.c.trace_id.in_(trace_ids))
+    cells = select(cell.c.cell_key).where(is_one_of(cell.c.trace_id, trace_ids))
     connection.execute(delete(tables.matching).where(tables.matching.c.cell_key.in_(cells)))
     read, comment = tables.comment_read, tables.comment
-    gone = select(comment.c.comment_id).where(comment.c.trace_id.in_(trace_ids))
+    gone = select(comment.c.comment_id).where(is_one_of(comment.c.trace_id, trace_ids))
     connection.execute(delete(read).where(read.c.comment_id.in_(gone)))
     for table in _LABELS:
-        connection.execute(delete(table).where(table.c.trace_id.in_(trace_ids)))
+        connection.execute(delete(table).where(is_one_of(table.c.trace_id, trace_ids)))

@@ -116,6 +116,27 @@ def test_only_the_engine_of_corpora_imports_dask_and_late() -> None:
     assert not any(name.split(".")[0] in {"dask", "distributed"} for name in imports(engine, only_top=True))
 
 
+def test_no_list_of_unknown_length_is_spelt_out_in_a_statement() -> None:
+    """`IN` takes a parameter for each value, and SQLite 32,766 at most: what grows with a workspace is `is_one_of`."""
+    faults = [f"{path.relative_to(ROOT)}:{line}: {argument}"
+              for package in PACKAGES for path in modules(package) for line, argument in unbounded(path)]  # fmt: skip
+    assert [one for one in faults if "hash.in_" not in one] == []  # bytes, so many at a time
+
+
+def unbounded(path: Path) -> Iterator[tuple[int, str]]:
+    """What stands in `in_()` and is neither a query nor a list written in the code, with its line."""
+    queries = {ast.unparse(target) for node in nodes_of(path) if isinstance(node, ast.Assign)
+               for target in node.targets if "select(" in ast.unparse(node.value)}  # fmt: skip
+    queries |= {node.arg for node in nodes_of(path) if isinstance(node, ast.arg) and node.annotation is not None
+                and ast.unparse(node.annotation).startswith("Select[")}  # fmt: skip
+    for node in nodes_of(path):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"in_", "not_in"}:
+            argument = ast.unparse(node.args[0])
+            is_query = argument in queries or argument.startswith("select(") or argument == "_read_by_two()"
+            if not is_query and not isinstance(node.args[0], ast.Tuple) and not argument.isupper():
+                yield node.lineno, ast.unparse(node)
+
+
 def test_nothing_unpickles_or_evaluates() -> None:
     """Traces and labels are untrusted."""
     faults = []

@@ -24,6 +24,7 @@ from tracejury.app.session import link_params, must, user, workspace
 from tracejury.app.views.benchmark_executions import benchmark_card
 from tracejury.ingest.gaps import NOTHING_TO_READ
 from tracejury.ingest.store import marked_traces, read_transaction, trace_ids
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.table import query_frame
 from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.juries import jury_table
@@ -501,7 +502,7 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     """
     cell, by = tables.cell, MEASURES[measure]
     of = [cell.c.run_key == run_key, cell.c.finished_at.is_not(None), by.is_not(None)]
-    of += [cell.c.trace_id.not_in(listings.blind_to_me())]
+    of += [~is_one_of(cell.c.trace_id, listings.blind_to_me())]
     of += [] if judge is None else [cell.c.rubric == judge]
     of += [] if value is None else [by == value]
     order = [measure, *(name for name in MEASURES if name != measure)]

@@ -12,6 +12,7 @@ from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, 
 from tracejury.ingest.pack import DETAILS
 from tracejury.ingest.store import schema
 from tracejury.ingest.store.engine import chunks
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.texts import decompress, reference, restore
 from tracejury.ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outcome, Source, Span, ToolCall, Trace
 
@@ -175,7 +176,7 @@ def _texts(connection: Connection, hashes: Iterable[str]) -> dict[str, str]:
             places.setdefault(row.pack_key, []).append(row)
     texts: dict[str, str] = {}
     for some_keys in chunks(list(places), _KEYS_A_QUERY):
-        packs = select(schema.text_pack).where(schema.text_pack.c.pack_key.in_(some_keys))
+        packs = select(schema.text_pack).where(is_one_of(schema.text_pack.c.pack_key, some_keys))
         for pack in connection.execute(packs):
             data = decompress(pack.body)
             for row in places[pack.pack_key]:

@@ -16,6 +16,7 @@ from tracejury.ingest.pack import Packed, Row, compressed_parts, pack
 from tracejury.ingest.store import schema
 from tracejury.ingest.store.engine import chunks
 from tracejury.ingest.store.load import load
+from tracejury.ingest.store.one_of import is_in_list
 from tracejury.ingest.store.search import forget_spans, index_spans
 from tracejury.ingest.texts import TextPack, repacked
 from tracejury.ingest.words import counted
@@ -26,9 +27,9 @@ _KEYS_A_QUERY = 5000
 _TRACES = select(
     schema.trace.c.trace_id, schema.trace.c.trace_key, schema.trace.c.digest, schema.trace.c.file,
     schema.trace.c.warnings,
-).where(schema.trace.c.trace_id.in_(bindparam("ids", expanding=True)))  # fmt: skip
+).where(is_in_list(schema.trace.c.trace_id, "ids"))  # fmt: skip
 _SOURCES = select(schema.source.c.digest, schema.source.c.source_key).where(
-    schema.source.c.digest.in_(bindparam("digests", expanding=True))
+    is_in_list(schema.source.c.digest, "digests")
 )
 _LAST_TRACE = select(func.max(schema.trace.c.trace_key))
 _LAST_SOURCE = select(func.max(schema.source.c.source_key))

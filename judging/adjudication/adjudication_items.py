@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, Table, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import schema
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.adjudication.disputes import Dispute, ErrorGroup, Opinion, dispute, worst_first
 from tracejury.judging.adjudication.judge_column import JUDGE, judge_opinion
 from tracejury.judging.labels.label_store import error_labels, newest, reviews
@@ -379,8 +380,10 @@ def opinions_of_people(connection: Connection, trace_ids: Set[str]) -> dict[str,
     """What people submitted blind, by trace (those in the workspace) and person; the gold itself is none of them."""
     nobody = gold_names(connection)
     present = trace_ids & set(connection.scalars(select(schema.trace.c.trace_id)))
-    traces = list(present) if len(present) <= FEW else _read_by_two()
-    of = [[table.c.trace_id.in_(traces)] for table in _TABLES]
+    of = [
+        [is_one_of(table.c.trace_id, present) if len(present) <= FEW else table.c.trace_id.in_(_read_by_two())]
+        for table in _TABLES
+    ]
     done = [(r.trace_id, r.annotator) for r in reviews(connection, *of[0]) if r.status == "submitted"]
     errors: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
     first = (tables.error_label.c.occasion == 0, tables.error_label.c.phase == "blind")

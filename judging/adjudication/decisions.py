@@ -16,6 +16,7 @@ import orjson
 from sqlalchemy import Connection, Engine, func, insert, select
 
 from tracejury.ingest.store import read_transaction, schema, write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.trace import Json
 from tracejury.judging.adjudication.adjudication_items import (
     AGREED,
@@ -243,7 +244,8 @@ def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabe
     if not ids:
         raise AdjudicationError("no label was chosen")
     labels = {
-        label.label_id: label for label in error_labels(connection, table.c.label_id.in_(ids), table.c.occasion == 0)
+        label.label_id: label
+        for label in error_labels(connection, is_one_of(table.c.label_id, ids), table.c.occasion == 0)
     }
     labels |= {label.label_id: label for label in finding_labels(connection, ids)}
     labels |= _standing(connection, [label_id for label_id in ids if label_id not in labels])

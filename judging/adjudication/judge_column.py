@@ -10,6 +10,7 @@ import time
 
 from sqlalchemy import Connection, delete, insert, select
 
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.adjudication.disputes import Opinion
 from tracejury.judging.matching.comparison import compare_trace
 from tracejury.judging.records import DIMENSIONS, Dimension, ErrorLabel, Evidence, Finding, Verdict
@@ -76,7 +77,7 @@ def finding_labels(connection: Connection, label_ids: list[str]) -> list[ErrorLa
     rows = connection.scalars(
         select(tables.cell.c.trace_id)
         .join(tables.finding, tables.finding.c.cell_key == tables.cell.c.cell_key)
-        .where(tables.finding.c.finding_key.in_(keys))
+        .where(is_one_of(tables.finding.c.finding_key, keys))
         .distinct()
     )
     opinions = [judge_opinion(connection, trace_id, judge_model) for trace_id in rows.all()]

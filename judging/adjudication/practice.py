@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, select
 
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.store import write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.adjudication.adjudication_items import ADJUDICATED
 from tracejury.judging.adjudication.disputes import pair_errors, scores_of
 from tracejury.judging.labels.exchange import read_tracejury
@@ -226,7 +227,7 @@ def results(connection: Connection, queue_key: int) -> pd.DataFrame:
     traces = traces_of(connection, queue_key)
     names = connection.scalars(
         select(_review.c.annotator)
-        .where(_review.c.trace_id.in_(traces), _review.c.occasion == PRACTICE, _review.c.annotator != SHIPPED)
+        .where(is_one_of(_review.c.trace_id, traces), _review.c.occasion == PRACTICE, _review.c.annotator != SHIPPED)
         .distinct()
         .order_by(_review.c.annotator)
     ).all()

@@ -14,6 +14,7 @@ import orjson
 from sqlalchemy import Connection, Engine, insert, select
 
 from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.trace import Json
 from tracejury.judging.judges.jury import Rule
 from tracejury.judging.records import CELL_STATES, Finding
@@ -132,7 +133,7 @@ def _member_rows(connection: Connection, run_key: int, trace_ids: Sequence[str])
     return connection.execute(
         select(_cell, *about)
         .join(_version, _version.c.judge_version == _cell.c.judge_version)
-        .where(_cell.c.run_key == run_key, _version.c.mode == "jury", _cell.c.trace_id.in_(trace_ids))
+        .where(_cell.c.run_key == run_key, _version.c.mode == "jury", is_one_of(_cell.c.trace_id, trace_ids))
         .order_by(_cell.c.cell_key)
     ).all()
 
@@ -144,7 +145,7 @@ def _kept(connection: Connection, run_key: int, trace_ids: Sequence[str]) -> dic
         select(_cell.c.judge_version, _cell.c.trace_id, _cell.c.repeat, _cell.c.run_key, _cell.c.prompt_hash)
         .join(_member, _member.c.cell_key == _cell.c.cell_key)
         .join(ours, ours.c.cell_key == _member.c.member_key)
-        .where(ours.c.run_key == run_key, ours.c.trace_id.in_(trace_ids))
+        .where(ours.c.run_key == run_key, is_one_of(ours.c.trace_id, trace_ids))
         .order_by(_cell.c.cell_key)
     )
     return {(row.judge_version, row.trace_id, row.repeat): row for row in rows}

@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Row, func, insert, or_
 
 from tracejury.ingest.spreadsheet import csv_of_rows
 from tracejury.ingest.store import read_transaction, schema, write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.queues.places import occasion_of
 from tracejury.judging.queues.queue_store import FIRST
@@ -205,7 +206,7 @@ def not_read_by(reader: str) -> ColumnElement[bool]:
 def mark_read(engine: Engine, comment_ids: Iterable[str], *, reader: str, at: int = 0) -> None:
     """Store that this person has read these comments, or was told of them; the first time is kept."""
     ids = set(comment_ids)
-    known = select(_read.c.comment_id).where(_read.c.annotator == reader, _read.c.comment_id.in_(ids))
+    known = select(_read.c.comment_id).where(_read.c.annotator == reader, is_one_of(_read.c.comment_id, ids))
     with read_transaction(engine) as connection:
         if not ids.difference(connection.scalars(known)):
             return
@@ -220,7 +221,7 @@ def to_csv(connection: Connection, authors: Collection[str] = ()) -> str:
     """Every revision of every comment (of these authors), in the order in which they were stored; `deleted` marks the
     last of some.
     """
-    chosen = (_table.c.author.in_(authors),) if authors else ()
+    chosen = (is_one_of(_table.c.author, authors),) if authors else ()
     rows = connection.execute(select(_table).where(*chosen).order_by(_table.c.row_key)).all()
     written: dict[str, int] = {}
     for row in rows:

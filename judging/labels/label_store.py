@@ -14,7 +14,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.parse import clean, json_text
 from tracejury.ingest.store import read_transaction, schema, write_transaction
-from tracejury.ingest.store.engine import chunks
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.labels.guidelines import acknowledged, has_read
 from tracejury.judging.labels.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
 from tracejury.judging.labels.sightings import sightings
@@ -25,7 +25,6 @@ from tracejury.judging.store import locks, tables
 
 IMPORTED_AT_ONCE = 50
 """Traces of an import in one transaction."""
-_PARAMETERS = 1000  # of one statement
 _Label = TypeVar("_Label", ErrorLabel, ScoreLabel, Review)
 _error, _score, _review, _op = tables.error_label, tables.score_label, tables.review, tables.op
 
@@ -443,8 +442,9 @@ class _Putter:
         trace = schema.trace.c
         self.digests = {
             row.trace_id: row.digest
-            for some in chunks(self.trace_ids, _PARAMETERS)
-            for row in connection.execute(select(trace.trace_id, trace.digest).where(trace.trace_id.in_(some)))
+            for row in connection.execute(
+                select(trace.trace_id, trace.digest).where(is_one_of(trace.trace_id, self.trace_ids))
+            )
         }
         self.versions = {(review.annotator, review.trace_id): review.guideline_version for review in reviews}
         self.common = {"author": author, "created_at": time.time_ns() // 1000, "op_id": None}
@@ -454,8 +454,9 @@ class _Putter:
         query = select(_error.c.label_id, _error.c.annotator, _error.c.trace_id).distinct()
         owners = {
             row.label_id: (row.annotator, row.trace_id)
-            for some in chunks([row["label_id"] for row in rows], _PARAMETERS)
-            for row in self.connection.execute(query.where(_error.c.label_id.in_(some)))
+            for row in self.connection.execute(
+                query.where(is_one_of(_error.c.label_id, (row["label_id"] for row in rows)))
+            )
         }
         for row in rows:
             owner = (row["annotator"], row["trace_id"])
@@ -585,7 +586,7 @@ def _version_of(connection: Connection, item: Item) -> str | None:
 
 def _known_ops(connection: Connection, op_ids: Iterable[str]) -> dict[str, Any]:
     rows = connection.execute(
-        select(_op.c.op_id, _op.c.annotator, _op.c.trace_id, _op.c.occasion).where(_op.c.op_id.in_(list(op_ids)))
+        select(_op.c.op_id, _op.c.annotator, _op.c.trace_id, _op.c.occasion).where(is_one_of(_op.c.op_id, op_ids))
     )
     return {row.op_id: row for row in rows.all()}
 
@@ -707,9 +708,8 @@ def _history(
     """All rows of first occasions on these traces by key, oldest first."""
     history: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     query = select(table).where(table.c.occasion == 0).order_by(table.c.row_key)
-    for some in chunks(trace_ids, _PARAMETERS):
-        for row in connection.execute(query.where(table.c.trace_id.in_(some))).mappings().all():
-            history.setdefault(tuple(row[key] for key in keys), []).append(dict(row))
+    for row in connection.execute(query.where(is_one_of(table.c.trace_id, trace_ids))).mappings().all():
+        history.setdefault(tuple(row[key] for key in keys), []).append(dict(row))
     return history
 
 

@@ -8,27 +8,23 @@ from collections.abc import Collection
 from sqlalchemy import Connection, func, select
 
 from tracejury.ingest.store import schema
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.labels.score_import import TraceIndex
-
-_AT_A_TIME = 500  # ids in one statement
 
 
 def trace_index(connection: Connection, span_ids: Collection[str]) -> TraceIndex:
     """The workspace's traces and where spans of these ids (lower case, without 0x) stand."""
     trace, span = schema.trace, schema.span
     places: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    roots: set[tuple[str, str]] = set()
-    ids = sorted(span_ids)
-    for at in range(0, len(ids), _AT_A_TIME):
-        spellings = {one for bare in ids[at : at + _AT_A_TIME] for one in (bare, bare.upper(), f"0x{bare}")}
-        rows = connection.execute(
-            select(trace.c.trace_id, span.c.span_id, span.c.depth, trace.c.trace_key)
-            .join(trace, trace.c.trace_key == span.c.trace_key)
-            .where(span.c.span_id.in_(spellings))
-        ).all()
-        for row in rows:
-            places[row.span_id.lower().removeprefix("0x")].append((row.trace_id, row.span_id))
-        roots |= _only_roots(connection, {(row.trace_key, row.trace_id, row.span_id) for row in rows if row.depth == 0})
+    spellings = sorted({one for bare in span_ids for one in (bare, bare.upper(), f"0x{bare}")})
+    rows = connection.execute(
+        select(trace.c.trace_id, span.c.span_id, span.c.depth, trace.c.trace_key)
+        .join(trace, trace.c.trace_key == span.c.trace_key)
+        .where(is_one_of(span.c.span_id, spellings))
+    ).all()
+    for row in rows:
+        places[row.span_id.lower().removeprefix("0x")].append((row.trace_id, row.span_id))
+    roots = _only_roots(connection, {(row.trace_key, row.trace_id, row.span_id) for row in rows if row.depth == 0})
     traces = frozenset(connection.scalars(select(trace.c.trace_id)))
     return TraceIndex(traces=traces, spans={key: tuple(spots) for key, spots in places.items()}, roots=frozenset(roots))
 
@@ -40,7 +36,7 @@ def _only_roots(connection: Connection, spans: set[tuple[int, str, str]]) -> set
     counts: dict[int, int] = dict(
         connection.execute(
             select(span.c.trace_key, func.count())
-            .where(span.c.trace_key.in_(keys), span.c.depth == 0)
+            .where(is_one_of(span.c.trace_key, keys), span.c.depth == 0)
             .group_by(span.c.trace_key)
         ).all()
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from sqlalchemy import Connection, func, select
 
 from tracejury.ingest.store import schema
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.labels.label_store import error_labels, score_labels
 from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.matching.matches import (
@@ -71,7 +72,7 @@ def repeats_of(connection: Connection, *, trace_id: str, judge_model: str) -> li
     rows = connection.scalars(
         select(cell.c.repeat)
         .where(
-            cell.c.judge_version.in_(versions_of(connection, judge_model).values()),
+            is_one_of(cell.c.judge_version, versions_of(connection, judge_model).values()),
             cell.c.trace_id == trace_id,
             cell.c.state.in_(CELL_STATES),
         )
@@ -88,7 +89,11 @@ def undecided(connection: Connection, *, reference: str, judge_model: str, repea
         select(finding.c.finding_key, cell.c.trace_id)
         .join(cell, cell.c.cell_key == finding.c.cell_key)
         .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
-        .where(cell.c.judge_version.in_(versions.values()), cell.c.repeat == repeat, cell.c.state.in_(ANSWERED_STATES))
+        .where(
+            is_one_of(cell.c.judge_version, versions.values()),
+            cell.c.repeat == repeat,
+            cell.c.state.in_(ANSWERED_STATES),
+        )
         .order_by(schema.trace.c.trace_key)
     ).all()
     labelled = set(submissions(connection, tables.review.c.annotator == reference)["trace_id"])
@@ -112,7 +117,7 @@ def _cells(connection: Connection, trace_id: str, judge_model: str, repeat: int)
         .where(
             cell.c.trace_id == trace_id,
             cell.c.repeat == repeat,
-            cell.c.judge_version.in_(versions.values()),
+            is_one_of(cell.c.judge_version, versions.values()),
             cell.c.state.in_(CELL_STATES),
         )
         .order_by(cell.c.finished_at, cell.c.cell_key)

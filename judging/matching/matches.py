@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, Select, delete, func, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import read_transaction, schema, write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.labels.label_store import LabelPlace, error_labels, label_places, newest, put_labels
 from tracejury.judging.matching.rule import (
     AUTO,
@@ -266,7 +267,7 @@ def decisions(
     """
     of_cell = [] if trace_id is None else [_cell.c.trace_id == trace_id]
     if versions is not None:
-        of_cell.append(_cell.c.judge_version.in_(versions))
+        of_cell.append(is_one_of(_cell.c.judge_version, versions))
     of_label = [] if trace_id is None else [tables.error_label.c.trace_id == trace_id]
     if annotator is not None:
         of_label.append(tables.error_label.c.annotator == annotator)
@@ -284,7 +285,7 @@ def finding_statuses(
 ) -> dict[int, MatchStatus]:
     """Of `decisions` on one run of judges, the status alone by finding; rejected pairs are left out."""
     labels = label_places(connection, tables.error_label.c.annotator == annotator)
-    standing = _standing(connection, labels, _cell.c.judge_version.in_(versions), _cell.c.repeat == repeat)
+    standing = _standing(connection, labels, is_one_of(_cell.c.judge_version, versions), _cell.c.repeat == repeat)
     return {statement.finding_key: statement.status for statement in standing if statement.status != "rejected"}
 
 
@@ -371,12 +372,11 @@ def cited_spans(connection: Connection, finding_keys: Sequence[int]) -> dict[int
     """The spans that each finding cites."""
     citation = tables.citation
     spans: dict[int, set[str]] = defaultdict(set)
-    for at in range(0, len(finding_keys), 5000):
-        query = select(citation.c.finding_key, citation.c.span_id).where(
-            citation.c.finding_key.in_(finding_keys[at : at + 5000]), citation.c.span_id.is_not(None)
-        )
-        for finding_key, span_id in connection.execute(query).all():
-            spans[finding_key].add(span_id)
+    query = select(citation.c.finding_key, citation.c.span_id).where(
+        is_one_of(citation.c.finding_key, finding_keys), citation.c.span_id.is_not(None)
+    )
+    for finding_key, span_id in connection.execute(query).all():
+        spans[finding_key].add(span_id)
     return {key: frozenset(span_ids) for key, span_ids in spans.items()}
 
 
@@ -565,7 +565,7 @@ def record_matching(
     ]
     if rows:
         own = table.c.matcher.startswith(_OF_RULE) if matcher == RULE else table.c.matcher == matcher
-        known = table.c.cell_key.in_(cell_keys) & table.c.annotator.in_(annotators) & own
+        known = is_one_of(table.c.cell_key, cell_keys) & is_one_of(table.c.annotator, annotators) & own
         connection.execute(delete(table).where(known))
         connection.execute(insert(table), rows)
 
@@ -701,9 +701,9 @@ def store_proposals(
     by_author = _match.c.author.startswith(author, autoescape=True) if is_prefix else _match.c.author == author
     chosen = [by_author]
     if finding_keys is not None:
-        chosen.append(_match.c.finding_key.in_(finding_keys))
+        chosen.append(is_one_of(_match.c.finding_key, finding_keys))
     if label_ids is not None:
-        chosen.append(_match.c.label_id.in_(label_ids))
+        chosen.append(is_one_of(_match.c.label_id, label_ids))
     rows = connection.execute(
         select(_match).where(*chosen, newest(_match, ("label_id", "finding_key", "author"), *chosen))
     ).all()

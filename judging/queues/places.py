@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 
 from tracejury.ingest.store import write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.queues import queueing
 from tracejury.judging.queues.assignment import Assignments, all_assignments, assignments_of
 from tracejury.judging.queues.queue_store import FIRST, PRACTICE, REPEAT, Hidden, is_live
@@ -331,7 +332,7 @@ def recount(connection: Connection, item_keys: Iterable[int]) -> int:
     A place that somebody has reopened is kept for them. Gives how many places changed sides.
     """
     changed = 0
-    for item in connection.execute(select(_item).where(_item.c.item_key.in_(list(item_keys)))).all():
+    for item in connection.execute(select(_item).where(is_one_of(_item.c.item_key, item_keys))).all():
         leases = connection.execute(
             select(_lease)
             .where(_lease.c.item_key == item.item_key, _lease.c.occasion == FIRST, _lease.c.outcome.in_(SUBMITTED))
@@ -412,7 +413,9 @@ def traces_of(connection: Connection, queue_key: int) -> list[str]:
 def assigned_names(connection: Connection, queue_key: int) -> dict[str, list[str]]:
     """Who is assigned to single items of a queue, by trace."""
     people = assignments_of(connection, queue_key).items
-    rows = connection.execute(select(_item.c.item_key, _item.c.trace_id).where(_item.c.item_key.in_(people))).all()
+    rows = connection.execute(
+        select(_item.c.item_key, _item.c.trace_id).where(is_one_of(_item.c.item_key, people))
+    ).all()
     return {row.trace_id: sorted(people[row.item_key]) for row in rows}
 
 

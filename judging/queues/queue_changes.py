@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, insert, select, update
 
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.queues import places as place_store
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues import queueing
@@ -91,7 +92,7 @@ def add_traces(connection: Connection, queue_key: int, trace_ids: Sequence[str],
         raise QueueError("all of these traces are already in the queue")
     if any(item.is_practice for item in known.values()):
         queue.must_not_be_live(connection, trace_ids)
-    connection.execute(update(_item).where(_item.c.item_key.in_(back)).values(retired_at=None))
+    connection.execute(update(_item).where(is_one_of(_item.c.item_key, back)).values(retired_at=None))
     _insert_items(connection, row, new, first=len(known), is_practice=any(item.is_practice for item in known.values()))
     _want_anew(connection, queue_key, settings_of(row), seed=row.seed, grows=True)
     detail = {"new": len(new), "back": len(back), "traces": list(trace_ids)[:100]}
@@ -103,8 +104,8 @@ def retire_traces(connection: Connection, queue_key: int, trace_ids: Collection[
     """Take traces out: nobody is handed them any more, their labels stay. Gives how many of them had work."""
     row = _must(connection, queue_key)
     keys = [item.item_key for item in _chosen(connection, row, trace_ids)]
-    connection.execute(update(_item).where(_item.c.item_key.in_(keys)).values(retired_at=now))
-    worked = len(set(connection.scalars(select(_lease.c.item_key).where(_lease.c.item_key.in_(keys)))))
+    connection.execute(update(_item).where(is_one_of(_item.c.item_key, keys)).values(retired_at=now))
+    worked = len(set(connection.scalars(select(_lease.c.item_key).where(is_one_of(_lease.c.item_key, keys)))))
     detail = {"traces": sorted(trace_ids)[:100], "count": len(keys), "with_work": worked}
     record(connection, who=by, what="traces retired from queue", subject=row.name, detail=detail, at=now)
     return worked
@@ -235,7 +236,7 @@ def reassign(
     keys = [item.item_key for item in places]
     for key in keys:
         _withdraw(connection, queue_key, key, [leaver], now)
-    open_of = (_lease.c.item_key.in_(keys), _lease.c.annotator == leaver, _lease.c.outcome.is_(None))
+    open_of = (is_one_of(_lease.c.item_key, keys), _lease.c.annotator == leaver, _lease.c.outcome.is_(None))
     first = _lease.c.occasion != queue.REPEAT
     connection.execute(update(_lease).where(*open_of, first).values(outcome="expired", ended_at=now))
     place_store.recount(connection, keys)
@@ -339,7 +340,7 @@ def _people_at(
     """By item, the people whose place has one of these outcomes, None for those at work."""
     rows = connection.execute(
         select(_lease.c.item_key, _lease.c.annotator, _lease.c.outcome).where(
-            _lease.c.item_key.in_([item.item_key for item in items]), _lease.c.occasion != queue.REPEAT
+            is_one_of(_lease.c.item_key, (item.item_key for item in items)), _lease.c.occasion != queue.REPEAT
         )
     ).all()
     people: dict[int, frozenset[str]] = {}
@@ -365,7 +366,7 @@ def _withdraw(connection: Connection, queue_key: int, item_key: int | None, name
     connection.execute(
         update(_assignment)
         .where(
-            _assignment.c.queue_key == queue_key, place, _assignment.c.annotator.in_(list(names)),
+            _assignment.c.queue_key == queue_key, place, is_one_of(_assignment.c.annotator, names),
             _assignment.c.withdrawn_at.is_(None),
         )
         .values(withdrawn_at=now)

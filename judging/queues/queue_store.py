@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from tracejury.ingest.store import schema
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.queues import queueing, strategies
 from tracejury.judging.queues.assignment import Assignments, all_assignments
 from tracejury.judging.queues.strategies import Stratum
@@ -324,9 +325,9 @@ def _matching(chosen_by: TraceFilter) -> Select[Any]:
     if chosen_by.max_spans is not None:
         conditions.append(trace.c.spans <= chosen_by.max_spans)
     if chosen_by.trace_ids:
-        conditions.append(trace.c.trace_id.in_(chosen_by.trace_ids))
+        conditions.append(is_one_of(trace.c.trace_id, chosen_by.trace_ids))
     if chosen_by.formats:
-        conditions.append(trace.c.format.in_(chosen_by.formats))
+        conditions.append(is_one_of(trace.c.format, chosen_by.formats))
     if chosen_by.with_errors:
         conditions.append(trace.c.error_spans > 0)
     if chosen_by.search:

@@ -10,6 +10,7 @@ import pandas as pd
 from sqlalchemy import Connection, select
 
 from tracejury.ingest.labels import JudgeReply, read_reply
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.texts import decompress
 from tracejury.judging.agreement.frames import among
 from tracejury.judging.agreement.juries import JURY_VOTES
@@ -107,7 +108,7 @@ def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFra
     replies = dict(
         connection.execute(
             select(tables.cell.c.cell_key, tables.cell.c.raw_reply).where(
-                tables.cell.c.cell_key.in_([int(key) for key in own_cells["cell_key"]])
+                is_one_of(tables.cell.c.cell_key, (int(key) for key in own_cells["cell_key"]))
             )
         ).all()
     )
@@ -132,7 +133,7 @@ def _trail_scales(connection: Connection, people: pd.DataFrame) -> dict[str, lis
     names = ["annotator", "trace_id", "dimension", "value"]
     query = select(*(table.c[name] for name in names)).where(
         newest(table, ("annotator", "trace_id", "occasion", "dimension", "phase")),
-        table.c.annotator.in_(list(people["annotator"].unique())),
+        is_one_of(table.c.annotator, people["annotator"].unique()),
         table.c.dimension.startswith("trail."),
     )
     rows = pd.read_sql_query(query, connection, coerce_float=False)

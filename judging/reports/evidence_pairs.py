@@ -10,6 +10,7 @@ import pandas as pd
 from sqlalchemy import Connection, select
 
 from tracejury.ingest.store import load
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.agreement.evidence_overlap import COMPARED, EVIDENCE, EVIDENCE_PAIRS, character_iou
 from tracejury.judging.judges.evidence import Finder, Stretch
 from tracejury.judging.judges.trace_text import render_trace
@@ -84,7 +85,7 @@ def _labels(connection: Connection, matched: pd.DataFrame) -> dict[str, ErrorLab
     return {
         label.label_id: label
         for start in range(0, len(traces), AT_ONCE)
-        for label in error_labels(connection, tables.error_label.c.trace_id.in_(traces[start : start + AT_ONCE]))
+        for label in error_labels(connection, is_one_of(tables.error_label.c.trace_id, traces[start : start + AT_ONCE]))
         if label.label_id in ids
     }
 
@@ -94,8 +95,7 @@ def _quotes(connection: Connection, matched: pd.DataFrame) -> dict[int, _Quote]:
     cited = cited_spans(connection, keys)
     spans: dict[int, frozenset[str]] = defaultdict(frozenset, cited)
     quotes: dict[int, _Quote] = {}
-    for start in range(0, len(keys), AT_ONCE):
-        query = select(finding.finding_key, finding.evidence, finding.evidence_span_id)
-        for key, text, place in connection.execute(query.where(finding.finding_key.in_(keys[start : start + AT_ONCE]))):
-            quotes[key] = text, spans[key] | ({place} if place is not None else frozenset())
+    query = select(finding.finding_key, finding.evidence, finding.evidence_span_id)
+    for key, text, place in connection.execute(query.where(is_one_of(finding.finding_key, keys))):
+        quotes[key] = text, spans[key] | ({place} if place is not None else frozenset())
     return quotes

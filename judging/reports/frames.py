@@ -10,6 +10,7 @@ import pandas as pd
 from sqlalchemy import Connection, select
 
 from tracejury.ingest.store import schema
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.adjudication.majority_gold import majority_gold, majority_matches
 from tracejury.judging.agreement.costs import COSTS
 from tracejury.judging.agreement.frames import Missing, among
@@ -394,7 +395,7 @@ def submitted(
 def chosen_traces(connection: Connection, filters: Filters) -> set[str]:
     """The traces of the workspace that may count: of the formats and the split."""
     trace = schema.trace.c
-    conditions = [trace.format.in_(filters.trace_formats)] if filters.trace_formats else []
+    conditions = [is_one_of(trace.format, filters.trace_formats)] if filters.trace_formats else []
     every = set(connection.scalars(select(trace.trace_id).where(*conditions)))
     return every if filters.split is None else every & set(filters.split.by_trace)
 

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, Select, Table, func, select
 
 from tracejury.ingest.gaps import GAPS
 from tracejury.ingest.store import marked_traces, read_transaction, schema
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.records import FAILED_STATES
 from tracejury.judging.runs.run_owner import is_alive, silent_s
 from tracejury.judging.store import tables
@@ -138,7 +139,7 @@ def _errors(connection: Connection, hidden: Collection[str], most: int = 20) -> 
     cell = tables.cell
     rows = connection.execute(
         select(cell.c.rubric, cell.c.trace_id, cell.c.reason, cell.c.state)
-        .where(cell.c.state.in_(FAILED_STATES), is_own_word(), cell.c.trace_id.not_in(hidden))
+        .where(cell.c.state.in_(FAILED_STATES), is_own_word(), ~is_one_of(cell.c.trace_id, hidden))
         .order_by(cell.c.finished_at.desc())
         .limit(most)
     ).all()

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select
 
 from tracejury.ingest.gsr import execution_status
 from tracejury.ingest.store import schema
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.trace import Outcome
 from tracejury.judging.agreement.slices import SLICES
 from tracejury.judging.queues.strategies import length_class
@@ -39,7 +40,7 @@ def _traces(connection: Connection, trace_ids: Collection[str]) -> Iterable[Any]
     columns = [schema.trace.c[name] for name in _TRACE_COLUMNS]
     ids = sorted(trace_ids)
     for start in range(0, len(ids), AT_ONCE):
-        query = select(*columns).where(schema.trace.c.trace_id.in_(ids[start : start + AT_ONCE]))
+        query = select(*columns).where(is_one_of(schema.trace.c.trace_id, ids[start : start + AT_ONCE]))
         yield from connection.execute(query).all()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, Engine, select
 
 from tracejury.ingest.store import load, read_transaction, trace_ids, write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.trace import Json, Trace
 from tracejury.judging.checks import MODEL, checks_version, judge_offline
 from tracejury.judging.judges.trace_text import render_trace
@@ -113,7 +114,7 @@ def _done(connection: Connection, versions: dict[str, JudgeVersion]) -> set[tupl
     hashes = [judge.version for judge in versions.values()]
     rows = connection.execute(
         select(cell.c.judge_version, cell.c.trace_id, cell.c.trace_digest).where(
-            cell.c.judge_version.in_(hashes), cell.c.state.in_(("scored", "not_applicable"))
+            is_one_of(cell.c.judge_version, hashes), cell.c.state.in_(("scored", "not_applicable"))
         )
     )
     return set(rows.all())

@@ -9,6 +9,7 @@ import orjson
 from sqlalchemy import Connection, Engine, and_, func, select, update
 
 from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.trace import Json
 from tracejury.judging.judges.prompt import prompts_version
 from tracejury.judging.judges.rubric import AgentDescription, Rubric
@@ -117,7 +118,7 @@ def ensure_free(engine: Engine, run_key: int) -> None:
 
 def want_failed_again(engine: Engine, run_key: int, states: Sequence[str] = FAILED_STATES) -> int:
     """Make failed cells wait again, their replies never to be replayed; returns how many."""
-    failed = and_(_cell.c.run_key == run_key, _cell.c.state.in_(states))
+    failed = and_(_cell.c.run_key == run_key, is_one_of(_cell.c.state, states))
     with write_transaction(engine, cells_of(run_key)) as connection:
         keys = list(connection.scalars(select(_cell.c.cell_key).where(failed)))
         for at in range(0, len(keys), _AT_ONCE):
@@ -129,9 +130,9 @@ def want_failed_again(engine: Engine, run_key: int, states: Sequence[str] = FAIL
 
 
 def _want_again(connection: Connection, keys: Sequence[int]) -> None:
-    connection.execute(update(_reply).where(_reply.c.cell_key.in_(keys)).values(void=True))
-    connection.execute(update(_request).where(_request.c.cell_key.in_(keys)).values(void=True))
-    connection.execute(update(_cell).where(_cell.c.cell_key.in_(keys)).values(state="pending", finished_at=None))
+    connection.execute(update(_reply).where(is_one_of(_reply.c.cell_key, keys)).values(void=True))
+    connection.execute(update(_request).where(is_one_of(_request.c.cell_key, keys)).values(void=True))
+    connection.execute(update(_cell).where(is_one_of(_cell.c.cell_key, keys)).values(state="pending", finished_at=None))
 
 
 def wish(engine: Engine, run_key: int, status: RunStatus) -> None:
@@ -139,7 +140,7 @@ def wish(engine: Engine, run_key: int, status: RunStatus) -> None:
 
     A wish that does not fit where the run stands by now (to cancel what is done) changes nothing.
     """
-    fits = and_(_run.c.run_key == run_key, _run.c.status.in_(_WISHES[status]))
+    fits = and_(_run.c.run_key == run_key, is_one_of(_run.c.status, _WISHES[status]))
     with write_transaction(engine, cells_of(run_key)) as connection:
         connection.execute(update(_run).where(fits).values(status=status))
 

@@ -7,14 +7,15 @@ arrives, before it is read; a request is recorded before it goes out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, Connection, Engine, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import Connection, Engine, and_, bindparam, func, insert, or_, select, update
 
 from tracejury.ingest.store import load, read_transaction, write_transaction
+from tracejury.ingest.store.one_of import is_in_list
 from tracejury.ingest.texts import compress, decompress
 from tracejury.ingest.trace import Trace
 from tracejury.judging.judges.model import ModelReply
@@ -71,9 +72,9 @@ _FIRST_WAITING = (
 _WAITING_BESIDE = _CELLS.where(
     _WAITING, _cell.c.trace_id == bindparam("of_trace"), _version.c.model == bindparam("of_model")
 )
-_OF_CELLS: BindParameter[int] = bindparam("of_cells", expanding=True)
-_CLAIM = update(_cell).where(_cell.c.cell_key.in_(_OF_CELLS)).values(state="running")
-_RELEASE = update(_cell).where(_cell.c.cell_key.in_(_OF_CELLS), _cell.c.state == "running").values(state="pending")
+_OF_CELLS, _OF_REQUESTS = (is_in_list(table.c.cell_key, "of_cells") for table in (_cell, _request))
+_CLAIM = update(_cell).where(_OF_CELLS).values(state="running")
+_RELEASE = update(_cell).where(_OF_CELLS, _cell.c.state == "running").values(state="pending")
 _OPEN_CELL = select(_cell.c.cell_key).where(_OF_RUN, _cell.c.state.in_(OPEN_STATES)).limit(1)
 _ANSWERED_REQUESTS = (
     select(_reply.c.request_hash)
@@ -81,7 +82,7 @@ _ANSWERED_REQUESTS = (
     .where(_cell.c.trace_id == bindparam("of_trace"), _reply.c.void.is_(False))
 )
 _LOST_REQUESTS = select(_request.c.cell_key, _request.c.request_hash).where(
-    _request.c.cell_key.in_(_OF_CELLS), _request.c.outcome == "unknown", _request.c.void.is_(False)
+    _OF_REQUESTS, _request.c.outcome == "unknown", _request.c.void.is_(False)
 )
 _SAME_REQUEST = (
     select(_reply)
@@ -275,8 +276,7 @@ class RunStore:
                 return []
             beside = {**waiting, "of_trace": first.trace_id, "of_model": first.model}
             cells = sorted(Cell(*row) for row in connection.execute(_WAITING_BESIDE, beside))
-            for some in _chunks([cell.key for cell in cells]):
-                connection.execute(_CLAIM, {"of_cells": some})
+            connection.execute(_CLAIM, {"of_cells": [cell.key for cell in cells]})
             self._learn(connection, cells)
         return cells
 
@@ -284,9 +284,8 @@ class RunStore:
         """Which requests have a reply (of this trace), or were sent in vain (of these cells): most need no look."""
         hashes = frozenset(connection.scalars(_ANSWERED_REQUESTS, {"of_trace": cells[0].trace_id}))
         self._known.update((cell.key, hashes) for cell in cells)
-        for some in _chunks([cell.key for cell in cells]):
-            lost = connection.execute(_LOST_REQUESTS, {"of_cells": some})
-            self._lost.update((int(key), str(request)) for key, request in lost)
+        lost = connection.execute(_LOST_REQUESTS, {"of_cells": [cell.key for cell in cells]})
+        self._lost.update((int(key), str(request)) for key, request in lost)
 
     def cell(self, key: int) -> Cell:
         with read_transaction(self.engine) as connection:
@@ -300,8 +299,7 @@ class RunStore:
     def release(self, keys: Sequence[int]) -> None:
         """Give cells back unjudged."""
         with self._writing() as connection:
-            for some in _chunks(keys):
-                connection.execute(_RELEASE, {"of_cells": some})
+            connection.execute(_RELEASE, {"of_cells": keys})
 
     def finish(self, ended: Sequence[Ended]) -> Sequence[None]:
         """Store outcomes."""
@@ -526,7 +524,3 @@ def _to_reply(row: Any) -> ModelReply:
         latency_s=row.latency_s,
         attempts=row.attempts,
     )
-
-
-def _chunks(keys: Sequence[int], size: int = 500) -> Iterable[Sequence[int]]:
-    return (keys[at : at + size] for at in range(0, len(keys), size))

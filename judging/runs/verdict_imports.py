@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import TRACES, load, read_transaction, schema, write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.trace import Json
 from tracejury.judging.judges.citations import resolve_citations
 from tracejury.judging.judges.evidence import place_evidence
@@ -119,7 +120,7 @@ def resolve_waiting(engine: Engine) -> int:
             for findings in findings_of(connection, keys).values():
                 for finding_key, finding in findings:
                     _resolve(connection, finding_key, finding, text)
-            connection.execute(update(cell).where(cell.c.cell_key.in_(keys)).values(trace_digest=digest))
+            connection.execute(update(cell).where(is_one_of(cell.c.cell_key, keys)).values(trace_digest=digest))
     return len(waiting)
 
 
@@ -142,7 +143,7 @@ def _resolve(connection: Connection, finding_key: int, finding: Finding, text: T
 
 def _there(connection: Connection, versions: Sequence[str], repeat: int | None) -> set[tuple[str, str, str, str]]:
     cell = tables.cell
-    conditions: list[ColumnElement[bool]] = [cell.c.judge_version.in_(versions), cell.c.finished_at.is_not(None)]
+    conditions: list[ColumnElement[bool]] = [is_one_of(cell.c.judge_version, versions), cell.c.finished_at.is_not(None)]
     if repeat is not None:
         conditions.append(cell.c.repeat == repeat)
     rows = connection.execute(select(cell).where(*conditions))

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from tracejury.ingest.parse import clean_text, json_text
 from tracejury.ingest.store import schema
+from tracejury.ingest.store.one_of import is_in_list, is_one_of
 from tracejury.ingest.texts import compress, decompress
 from tracejury.ingest.trace import Json
 from tracejury.judging.records import ANSWERED_STATES, FAILED_STATES, Call, Citation, Failure, Finding, Verdict
@@ -21,9 +22,7 @@ from tracejury.judging.store import tables
 _cell, _finding, _citation = tables.cell, tables.finding, tables.citation
 
 # statements of every finished cell, built once: building them costs more than running them
-_FIRST_FINDING = (
-    select(_finding.c.cell_key).where(_finding.c.cell_key.in_(bindparam("of_cells", expanding=True))).limit(1)
-)
+_FIRST_FINDING = select(_finding.c.cell_key).where(is_in_list(_finding.c.cell_key, "of_cells")).limit(1)
 _SET_CELL = update(_cell).where(_cell.c.cell_key == bindparam("of_cell"))
 _ADD_FINDINGS = insert(_finding).returning(_finding.c.finding_key, sort_by_parameter_order=True)
 _ADD_CITATIONS = insert(_citation)
@@ -207,19 +206,17 @@ def findings_of(connection: Connection, cell_keys: Iterable[int]) -> dict[int, l
     keys = list(cell_keys)
     by_cell: dict[int, list[tuple[int, Finding]]] = {}
     for at in range(0, len(keys), 5000):
-        some = keys[at : at + 5000]
+        of_cells = is_one_of(_finding.c.cell_key, keys[at : at + 5000])
         citations: dict[int, list[Citation]] = {}
         rows = connection.execute(
             select(_citation)
             .join(_finding, _finding.c.finding_key == _citation.c.finding_key)
-            .where(_finding.c.cell_key.in_(some))
+            .where(of_cells)
             .order_by(_citation.c.finding_key, _citation.c.position)
         )
         for row in rows:
             citations.setdefault(row.finding_key, []).append(Citation(cite=row.cite, span_id=row.span_id))
-        rows = connection.execute(
-            select(_finding).where(_finding.c.cell_key.in_(some)).order_by(_finding.c.cell_key, _finding.c.position)
-        )
+        rows = connection.execute(select(_finding).where(of_cells).order_by(_finding.c.cell_key, _finding.c.position))
         for row in rows:
             finding = Finding(
                 description=row.description,

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 from sqlalchemy import ColumnElement, Connection, Integer, func, select
 
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.judges.jury import RULES, Rule
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.store import tables
@@ -29,7 +30,7 @@ def is_own_word() -> ColumnElement[bool]:
     Wherever judges are taken together, each of them is to be counted once.
     """
     version = tables.judge_version
-    joint = select(version.c.judge_version).where(version.c.mode.in_([joint_mode(rule) for rule in RULES]))
+    joint = select(version.c.judge_version).where(is_one_of(version.c.mode, map(joint_mode, RULES)))
     return tables.cell.c.judge_version.not_in(joint)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Row, select
 
 from tracejury.ingest.store import schema
+from tracejury.ingest.store.one_of import is_one_of
 
 AT_ONCE: Final = 5_000  # ids in one question to the database
 _span, _trace = schema.span, schema.trace
@@ -51,5 +52,5 @@ def _rows(
     query = select(_trace.c.trace_id, _span.c.span_id, *columns).join(_trace, _trace.c.trace_key == _span.c.trace_key)
     ids = list(dict.fromkeys(values))
     for at in range(0, len(ids), AT_ONCE):
-        some = query.where(key.in_(ids[at : at + AT_ONCE])).order_by(_span.c.trace_key, _span.c.seq)
+        some = query.where(is_one_of(key, ids[at : at + AT_ONCE])).order_by(_span.c.trace_key, _span.c.seq)
         yield from connection.execute(some).all()

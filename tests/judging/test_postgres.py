@@ -13,12 +13,14 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import func, select
 from tests.build import TRACE, small_trace, span_id
+from tests.ingest import test_one_of as lists
 from tests.judging.grid import Counting, planned
 
 from tracejury.app.cli import main
 from tracejury.ingest.batch import store
 from tracejury.ingest.check import check_store
 from tracejury.ingest.store import load, read_transaction, search, write_transaction
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.trace import Source, SpanDraft
 from tracejury.ingest.tree import assemble
 from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels
@@ -78,6 +80,16 @@ def test_doctor_names_the_server_its_schema_and_the_programs_for_backups(opened:
     assert checks["database"]["message"].startswith("PostgreSQL 1")
     assert "backup" in checks
     assert "reads the data" in checks["estimates"]["message"]
+
+
+def test_lists_are_longer_than_the_server_takes_parameters_and_hold_what_it_cannot_store(opened: Workspace) -> None:
+    with opened.engine.begin() as connection:
+        lists.fill(connection)
+        lists.assert_long_lists(connection)
+        assert lists.chosen(connection, is_one_of(lists.THINGS.c.key, [2**80, 2**40])) == ["a"]
+        assert lists.chosen(connection, is_one_of(lists.THINGS.c.name, ["\x00", "\ud800", *lists.NAMES])) == [
+            *lists.NAMES
+        ]
 
 
 def test_writers_at_once_apply_each_operation_once(opened: Workspace) -> None:
