@@ -13,6 +13,8 @@ from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tracejury.app.grants import read_signed
+
 COOKIE = "tracejury_session"
 MAX_AGE_S = 7 * 24 * 3600
 DEVICE = "tracejury_device"
@@ -37,7 +39,7 @@ def read(secret: str, cookie: str | None) -> Session | None:
     if not cookie:
         return None
     try:
-        name, epoch = _serializer(secret).loads(cookie, max_age=MAX_AGE_S)
+        name, epoch = read_signed(_serializer(secret), cookie, max_age_s=MAX_AGE_S)
     except (BadData, ValueError, TypeError):
         return None
     return Session(str(name), int(epoch))
@@ -51,9 +53,8 @@ def mint_device(secret: str, name: str) -> str:
 def known_device(secret: str, cookie: str | None, name: str) -> str:
     """The device of a cookie, where this person signed in before; else empty."""
     try:
-        owner, device = URLSafeTimedSerializer(secret, salt="tracejury-device").loads(
-            cookie or "", max_age=DEVICE_AGE_S
-        )
+        devices = URLSafeTimedSerializer(secret, salt="tracejury-device")
+        owner, device = read_signed(devices, cookie or "", max_age_s=DEVICE_AGE_S)
     except (BadData, ValueError, TypeError):
         return ""
     return str(device) if owner == name.strip() else ""

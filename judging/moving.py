@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from sqlalchemy import Connection, Engine, LargeBinary, Row, Table, func, insert
 from sqlalchemy.exc import SQLAlchemyError
 
 from tracejury.ingest.check import renew_search
-from tracejury.ingest.store import open_engine, write_transaction
+from tracejury.ingest.store import open_engine, read_transaction, write_transaction
 from tracejury.judging.runs.run_owner import is_alive
 from tracejury.judging.store import WorkspaceError, tables
 from tracejury.judging.store.workspace import upgrade
@@ -40,6 +41,7 @@ def move(source: Engine, url: str) -> list[MovedTable]:
     """
     target = _opened(url)
     try:
+        _refuse_same(source, target)
         with write_transaction(source) as origin, write_transaction(target) as copy:
             _refuse_runs(origin)
             _refuse_full(copy, target)
@@ -72,6 +74,21 @@ def _opened(url: str) -> Engine:
 
 def _named(engine: Engine) -> str:
     return engine.url.render_as_string(hide_password=True)
+
+
+def _refuse_same(source: Engine, target: Engine) -> None:
+    """Raise where both are one database, or the target holds something: before a lock of one waits for the other."""
+    if _place(source) == _place(target):
+        raise WorkspaceError(f"{_named(target)} is the workspace's own database; nothing was moved. Try: an empty one")
+    with read_transaction(target) as connection:
+        _refuse_full(connection, target)
+
+
+def _place(engine: Engine) -> tuple[object, ...]:
+    url = engine.url
+    if engine.dialect.name == "sqlite":
+        return ("sqlite", os.path.realpath(url.database or ""))
+    return (engine.dialect.name, url.host or url.query.get("host"), url.port, url.database)
 
 
 def _refuse_runs(origin: Connection) -> None:

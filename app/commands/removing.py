@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from sqlalchemy import func, select
 
 from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.app.commands.traces import full_id, ingest_into
 from tracejury.app.config import config
-from tracejury.ingest.store import read_transaction, schema
+from tracejury.ingest.store import read_transaction
 from tracejury.judging import moving
 from tracejury.judging.removal import count_labels, remove_traces
 from tracejury.judging.store import WorkspaceError
-from tracejury.judging.store.backup import back_up, back_up_first, set_damaged_aside
+from tracejury.judging.store.backup import back_up, back_up_first, count_rows, set_damaged_aside
 from tracejury.judging.store.backup import restore as put_back
 
 
@@ -58,17 +57,20 @@ def backup(file: Path, home: Path | None) -> None:
 
 
 def restore(file: Path, home: Path | None, *, is_agreed: bool) -> None:
-    aside = set_damaged_aside(home) if is_agreed else None
+    try:
+        aside = set_damaged_aside(home, file) if is_agreed else None
+    except WorkspaceError as error:
+        raise click.ClickException(str(error)) from error
     if aside is not None:
         say(f"the damaged database is kept as {aside}")
     workspace = opened(home, create=True)
     with read_transaction(workspace.engine) as connection:
-        traces = connection.scalar(select(func.count()).select_from(schema.trace)) or 0
-    if traces and not is_agreed:
-        content = counted(traces, "trace")
+        traces, others = count_rows(connection)
+    if traces + others and not is_agreed:
+        content = f"{counted(traces, 'trace')} and {counted(others, 'row')} of labels, people and other data"
         raise click.ClickException(f"the workspace holds {content}. Try: --yes to replace all of it, or another --home")
     try:
-        if traces:
+        if traces + others:
             say(f"backup of what was there: {back_up_first(workspace, 'before-restore')}")
         put_back(workspace, file)
     except WorkspaceError as error:

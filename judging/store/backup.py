@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -12,10 +13,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from sqlalchemy import URL, Engine, text
+from sqlalchemy import URL, Connection, Engine, func, select, text
 
+from tracejury.ingest.store import schema
 from tracejury.ingest.words import counted
-from tracejury.judging.store.workspace import Workspace, WorkspaceError, database_file, migrate, open_workspace
+from tracejury.judging.store import tables
+from tracejury.judging.store.workspace import (
+    HEAD,
+    SECRET,
+    Workspace,
+    WorkspaceError,
+    database_file,
+    known_versions,
+    migrate,
+    open_workspace,
+)
 
 FOLDER = "backups"
 _OF_SQLITE, _OF_POSTGRESQL = b"SQLite format 3\0", b"PGDMP"
@@ -28,6 +40,7 @@ _OTHER_SESSIONS = text(
 
 def back_up(engine: Engine, file: Path) -> None:
     """Write the whole database to `file`, as it is at one moment. Raises `WorkspaceError`; nothing half is left."""
+    _refuse_own(engine, file)
     with _whole_or_not_at_all(file) as partial:
         if engine.dialect.name == "sqlite":
             _copy(engine, partial)
@@ -52,12 +65,25 @@ def back_up_first(workspace: Workspace, reason: str) -> Path:
     return file
 
 
+def count_rows(connection: Connection) -> tuple[int, int]:
+    """Give how many traces a workspace holds, and how many rows of anything else but the key that signs its tokens."""
+    counts = {
+        table.name: connection.scalar(select(func.count()).select_from(table)) or 0
+        for table in tables.metadata.sorted_tables
+    }
+    keys = connection.scalar(select(func.count()).where(tables.setting.c.name == SECRET)) or 0
+    traces = counts.pop(schema.trace.name)
+    return traces, sum(counts.values()) - keys
+
+
 def restore(workspace: Workspace, file: Path) -> None:
     """Put a backup in the place of everything that the database holds, and bring it up to date.
 
-    Raises `WorkspaceError` for a file that is not a backup of Tracejury; the database is then as it was.
+    Raises `WorkspaceError` for a file that is not a backup of Tracejury, or that only a newer version can read; the
+    database is then as it was.
     """
     engine = workspace.engine
+    _refuse_own(engine, file)
     if engine.dialect.name == "sqlite":
         _check_sqlite(file)
         engine.dispose()
@@ -72,14 +98,18 @@ def restore(workspace: Workspace, file: Path) -> None:
     migrate(engine)
 
 
-def set_damaged_aside(home: Path | str | None) -> Path | None:
-    """Move a SQLite database that cannot be opened into the folder of backups; where it is now, None of a good one."""
+def set_damaged_aside(home: Path | str | None, backup: Path) -> Path | None:
+    """Move a SQLite database that cannot be opened into the folder of backups; where it is now, None of a good one.
+
+    Raises `WorkspaceError`, with everything as it was, where `backup` cannot take its place.
+    """
     try:
         open_workspace(home).engine.dispose()
     except WorkspaceError:
         file = database_file(home)
         if file is None or not file.is_file():
             raise
+        _check_sqlite(backup)
         folder = file.parent / FOLDER
         folder.mkdir(exist_ok=True)
         aside = folder / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-damaged.db"
@@ -109,6 +139,14 @@ def _whole_or_not_at_all(file: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def _refuse_own(engine: Engine, file: Path) -> None:
+    """Raise where `file` is the database itself: whoever has it open would go on writing into what was replaced."""
+    database = engine.url.database or ""
+    own = [Path(f"{database}{suffix}") for suffix in ("", "-wal", "-shm")] if engine.dialect.name == "sqlite" else []
+    if any(one.exists() and file.exists() and file.samefile(one) for one in own):
+        raise WorkspaceError(f"{file} belongs to the workspace's own database; nothing was changed. Try: another file")
+
+
 def _copy(engine: Engine, file: Path) -> None:
     """Copy an SQLite database while others read and write it, into one file without a log beside it, and check it."""
     with closing(_raw(engine)) as source, closing(sqlite3.connect(file)) as target:
@@ -132,12 +170,22 @@ def _check_sqlite(file: Path) -> None:
         )
     try:
         with closing(sqlite3.connect(file.resolve().as_uri() + "?mode=ro", uri=True)) as connection:
-            connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         raise WorkspaceError(f"{file} is not a backup of Tracejury: {error}. Try: another file") from error
     if state != "ok":
         raise WorkspaceError(f"the backup {file} is damaged: {state}. Try: an earlier one")
+    _check_version(file, None if version is None else str(version[0]))
+
+
+def _check_version(file: Path, version: str | None) -> None:
+    """Raise for a backup with a schema that no migration begins from."""
+    if version not in known_versions():
+        raise WorkspaceError(
+            f"the backup {file} has the schema {version}, which this version ({HEAD}) cannot read; nothing was "
+            "changed. Try: the version of Tracejury that made it"
+        )
 
 
 def _check_dump(file: Path, url: URL) -> None:
@@ -151,6 +199,9 @@ def _check_dump(file: Path, url: URL) -> None:
         raise WorkspaceError(f"{file} is not a backup of Tracejury: `pg_dump` did not write it. Try: another file")
     if " alembic_version " not in _run(["pg_restore", "--list", str(file)], url):
         raise WorkspaceError(f"{file} is not a backup of Tracejury: it holds another database. Try: another file")
+    rows = _run(["pg_restore", "--data-only", "--table=alembic_version", "--file=-", str(file)], url)
+    version = re.search(r"^COPY \S*alembic_version .*\n(\w+)$", rows, re.MULTILINE)
+    _check_version(file, None if version is None else version[1])
 
 
 def _begins_with(file: Path, magic: bytes) -> bool:

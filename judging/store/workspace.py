@@ -19,8 +19,10 @@ from tracejury.judging.store.locks import SETTINGS
 if TYPE_CHECKING:
     from alembic.config import Config
 
+_MIGRATIONS = Path(__file__).parent / "migrations"
 DEFAULT_HOME = ".tracejury"
 FILE = "tracejury.db"
+SECRET = "secret"
 HEAD = "0100"  # the newest migration: tests hold it against the migrations folder
 
 
@@ -42,15 +44,15 @@ class Workspace:
     def secret(self) -> str:
         """The key that signs this workspace's tokens, made at its first use."""
         with read_transaction(self.engine) as connection:
-            known = _setting(connection, "secret")
+            known = _setting(connection, SECRET)
         if known is not None:
             return known
         with write_transaction(self.engine, SETTINGS) as connection:
-            known = _setting(connection, "secret")
+            known = _setting(connection, SECRET)
             if known is None:
                 known = secrets.token_urlsafe(32)
                 connection.execute(
-                    insert(tables.setting).values(name="secret", value=known, created_at=time.time_ns() // 1000)
+                    insert(tables.setting).values(name=SECRET, value=known, created_at=time.time_ns() // 1000)
                 )
         return known
 
@@ -134,12 +136,19 @@ def upgrade(connection: Connection) -> None:
     command.upgrade(alembic_config(connection), "head")
 
 
+def known_versions() -> set[str]:
+    """Give the schema versions that the migrations bring up to date, the newest among them."""
+    from alembic.script import ScriptDirectory
+
+    return {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
+
+
 def alembic_config(connection: Connection) -> Config:
     """Alembic's settings for this connection; the migrations stand beside this module."""
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(_MIGRATIONS))
     config.attributes["connection"] = connection
     return config
 

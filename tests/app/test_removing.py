@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 from sqlalchemy import func, select
 from tests.app.conftest import OpenPage
 from tests.app.test_ingest_page import SAMPLES, upload
+from tests.app.workspaces import DATA
 
 from tracejury.app.cli import main
 from tracejury.ingest.batch import ingest
@@ -125,6 +128,79 @@ def test_a_full_workspace_is_not_overwritten_unasked(full: Workspace, tmp_path: 
     outcome = CliRunner().invoke(main, ["restore", str(tmp_path / "copy.db"), "--home", str(full.home)])
     assert outcome.exit_code == 1
     assert "--yes" in outcome.output
+
+
+def test_a_workspace_of_labels_alone_is_not_overwritten_unasked(full: Workspace, tmp_path: Path) -> None:
+    """Labels wait for their traces: a workspace without traces is not an empty one."""
+    run("backup", str(tmp_path / "copy.db"), "--home", str(full.home))
+    home = tmp_path / "labels"
+    run("labels", "import", str(DATA / "labels" / "ada.json"), "--home", str(home))
+    before = count(open_workspace(home), "error_label")
+    restore = ["restore", str(tmp_path / "copy.db"), "--home", str(home)]
+    outcome = CliRunner().invoke(main, restore)
+    assert outcome.exit_code == 1
+    assert "0 traces and " in outcome.output
+    assert count(open_workspace(home), "error_label") == before > 0
+    run(*restore, "--yes")
+    assert list((home / "backups").glob("*-before-restore.db"))
+
+
+def test_an_empty_workspace_is_filled_without_a_question(full: Workspace, tmp_path: Path) -> None:
+    run("backup", str(tmp_path / "copy.db"), "--home", str(full.home))
+    empty = open_workspace(tmp_path / "empty")
+    assert empty.secret()
+    empty.engine.dispose()
+    run("restore", str(tmp_path / "copy.db"), "--home", str(empty.home))
+    assert count(open_workspace(empty.home), "trace") == count(full, "trace")
+
+
+def of_another_version(file: Path) -> Path:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    return file
+
+
+def test_a_backup_that_only_another_version_reads_changes_nothing(full: Workspace, tmp_path: Path) -> None:
+    run("backup", str(tmp_path / "copy.db"), "--home", str(full.home))
+    newer = of_another_version(tmp_path / "copy.db")
+    before = count(full, "trace")
+    outcome = CliRunner().invoke(main, ["restore", str(newer), "--yes", "--home", str(full.home)])
+    assert outcome.exit_code == 1
+    assert "has the schema 9999, which this version" in outcome.output
+    assert count(open_workspace(full.home), "trace") == before
+
+
+@pytest.mark.parametrize("is_newer", [True, False])
+def test_a_damaged_database_stays_where_the_backup_cannot_take_its_place(
+    full: Workspace, tmp_path: Path, is_newer: bool
+) -> None:
+    backup = tmp_path / "copy.db"
+    run("backup", str(backup), "--home", str(full.home))
+    if is_newer:
+        of_another_version(backup)
+    else:
+        backup.write_bytes(backup.read_bytes()[:40_000])
+    full.engine.dispose()
+    damaged = full.home / "tracejury.db"
+    damaged.write_bytes(b"no database" * 1000)
+    outcome = CliRunner().invoke(main, ["restore", str(backup), "--yes", "--home", str(full.home)])
+    assert outcome.exit_code == 1
+    assert damaged.read_bytes() == b"no database" * 1000
+    assert not (full.home / "backups").exists()
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+@pytest.mark.parametrize("name", ["tracejury.db", "tracejury.db-wal", "link.db"])
+def test_a_copy_never_takes_the_place_of_the_database_itself(full: Workspace, command: str, name: str) -> None:
+    """The app would go on writing into the file that was replaced: every later label would be lost."""
+    (full.home / "link.db").symlink_to(full.home / "tracejury.db")
+    with read_transaction(full.engine):
+        before = (full.home / "tracejury.db").stat().st_ino
+        options = ["--yes"] if command == "restore" else []
+        outcome = CliRunner().invoke(main, [command, str(full.home / name), *options, "--home", str(full.home)])
+        assert outcome.exit_code == 1
+        assert "belongs to the workspace's own database" in outcome.output
+        assert (full.home / "tracejury.db").stat().st_ino == before
 
 
 def test_the_ingest_page_removes_chosen_traces(full: Workspace, open_page: OpenPage) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from itsdangerous import TimestampSigner
 from tests.build import workspace
 
+from tracejury.app import signin
 from tracejury.app.api.rights import ClosedAccountError, checked
 from tracejury.app.config import config
-from tracejury.app.grants import Grant, TokenError, check, mint
+from tracejury.app.grants import CLOCK_S, MAX_AGE_S, Grant, TokenError, check, mint
 from tracejury.ingest.store import write_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import add_person, change_person, sign_out
@@ -32,6 +36,22 @@ def test_a_subject_of_one_purpose_is_none_of_another() -> None:
     assert check("secret", token, subject="export") == Grant("ada", "export")
     with pytest.raises(TokenError):
         check("secret", token, subject="export", purpose="export")
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "holds"), [(90, True), (-90, True), (CLOCK_S + 60, False), (-MAX_AGE_S - 60, False)]
+)
+def test_a_token_of_a_clock_that_is_a_little_ahead_holds(
+    ahead_s: int, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two machines of one team, or of one whose clock was set back since."""
+    now = time.time()
+    monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda _self: int(now + ahead_s))
+    token = mint("secret", Grant("ada", "x"))
+    with nullcontext() if holds else pytest.raises(TokenError, match="expired"):
+        assert check("secret", token, subject="x").user == "ada"
+    if ahead_s > 0:
+        assert (signin.read("secret", signin.mint("secret", signin.Session("ada", 0))) is not None) == holds
 
 
 def test_a_person_who_lost_the_role_or_the_place_holds_a_dead_token(space: Workspace) -> None:

@@ -155,6 +155,14 @@ def test_a_run_at_work_is_not_left_behind(tmp_path: Path) -> None:
     run.leave()
 
 
+def test_a_workspace_is_not_moved_into_itself(small: Workspace, database: str, tmp_path: Path) -> None:
+    """The lock of the source would wait for that of the target for ever."""
+    (tmp_path / "link.db").symlink_to(small.home / "tracejury.db")
+    for source, url in ((small.engine, f"sqlite:///{tmp_path / 'link.db'}"), (open_engine(database), database)):
+        with pytest.raises(WorkspaceError, match=r"own database; nothing was moved\. Try: an empty one"):
+            moving.move(source, url)
+
+
 @pytest.mark.parametrize("url", ["nonsense", "postgresql+psycopg://nobody@127.0.0.1:9/none", "mysql+none://x"])
 def test_a_target_that_cannot_be_reached_is_an_error_with_a_remedy(small: Workspace, url: str) -> None:
     outcome = CliRunner().invoke(main, ["move", "--to", url, "--home", str(small.home)])

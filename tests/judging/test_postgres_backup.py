@@ -16,6 +16,8 @@ from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.label_store import apply_ops
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.store import Workspace, open_workspace, tables
+from tracejury.judging.store.backup import back_up
+from tracejury.judging.store.workspace import HEAD
 
 pytestmark = pytest.mark.usefixtures("client_programs")
 
@@ -88,6 +90,18 @@ def test_only_a_backup_of_postgresql_is_restored(space: Workspace, tmp_path: Pat
     (tmp_path / "bad.dump").write_bytes(content)
     before = rows(space)
     assert "Try: " in refused("restore", tmp_path / "bad.dump", "--yes", "--home", space.home)
+    assert rows(space) == before
+
+
+def test_a_backup_that_only_another_version_reads_changes_nothing(space: Workspace, tmp_path: Path) -> None:
+    with space.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    back_up(space.engine, tmp_path / "newer.dump")
+    with space.engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{HEAD}'")
+    before = rows(space)
+    said = refused("restore", tmp_path / "newer.dump", "--yes", "--home", space.home)
+    assert "has the schema 9999, which this version" in said
     assert rows(space) == before
 
 
