@@ -21,6 +21,8 @@ from tracejury.ingest.conventions import (
     logfire,
     mapped,
     mlflow,
+    monocle,
+    named,
     openai_agents,
     openinference,
     openllmetry,
@@ -50,7 +52,7 @@ CONVENTIONS: tuple[Convention, ...] = cast(
     (
         mapped, openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, logfire,
         mlflow, trulens, vercel_ai, genkit, haystack, adk, coding_agents, crewai, langgraph, smolagents, agentcore,
-        exported,
+        monocle, named, exported,
     ),
 )  # fmt: skip
 """Asked in this order (the user's own maps first); a column that one has filled is not touched by the next."""

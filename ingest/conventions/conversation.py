@@ -210,4 +210,6 @@ def _of_parts(values: Sequence[Json], role: str) -> list[ParsedMessage] | None:
         return [ParsedMessage(Message(role, str(item)), None) for item in values]
     if all(isinstance(item, dict) and read_part(item).is_known for item in values):
         return read_turn({"role": role, "content": list(values)})
+    if role == "assistant" and all(isinstance(item, dict) and {"name", "arguments"} <= item.keys() for item in values):
+        return read_turn({"role": role, "tool_calls": list(values)})
     return None

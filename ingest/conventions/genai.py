@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tracejury.ingest.conventions.context import Context, SpanLog, forget_zero_tokens, put, put_count
 from tracejury.ingest.conventions.conversation import read_conversation, take_conversation
-from tracejury.ingest.conventions.message_json import read_messages, read_turn, rest_of
+from tracejury.ingest.conventions.message_json import ParsedMessage, read_messages, read_turn, rest_of
 from tracejury.ingest.conventions.parts import read_content
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind
@@ -51,7 +51,8 @@ _ANSWER = ("gen_ai.response.text", "gen_ai.response.tool_calls")
 """Where Sentry keeps what a model answered: its texts, and its calls of tools."""
 _TOOL_TEXTS = (
     ("gen_ai.tool.call.arguments", "tool_arguments"), ("gen_ai.tool.arguments", "tool_arguments"),
-    ("gen_ai.tool.input", "tool_arguments"), ("gen_ai.tool.call.result", "output"), ("gen_ai.tool.result", "output"),
+    ("gen_ai.tool.input", "tool_arguments"), ("gen_ai.tool.args", "tool_arguments"),
+    ("gen_ai.tool.call.result", "output"), ("gen_ai.tool.result", "output"),
     ("gen_ai.tool.output", "output"),
 )  # fmt: skip
 _SPEAKERS = {"input_messages": "user", "output_messages": "assistant"}
@@ -215,6 +216,8 @@ def _from_event(name: str, attributes: dict[str, Json]) -> tuple[str, list[Messa
         key = "gen_ai.prompt" if name.endswith("prompt") else "gen_ai.completion"
         value = attributes.get(key)
         turns = read_messages(inner_json(value) if isinstance(value, str) else value)
+        if turns is None and isinstance(value, str) and value.strip() and value[:1] not in ("{", "["):
+            turns = [ParsedMessage(Message("user" if key == "gen_ai.prompt" else "assistant", value), None)]
         if turns is None:
             return None
         column = "input_messages" if key == "gen_ai.prompt" else "output_messages"

@@ -5,7 +5,9 @@ Log records (`LogRecord.to_json()`) in the same stream, or in the file beside it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import cast
 
 from tracejury.ingest import times
@@ -29,16 +31,20 @@ NAME = "otel_sdk"
 MERGES = True
 
 _SPAN_MARKS = frozenset({"context", "parent_id", "start_time"})
+_ANY_AGENT_MARKS = frozenset({"context", "parent", "start_time", "is_remote"})
 _LOG_MARKS = frozenset({"body", "severity_number", "observed_timestamp"})
+_WHOLE_ID = re.compile(rb'("trace_id"\s*:\s*)(\d{20,})')
 _SPAN_KEYS = frozenset({
     "name", "context", "kind", "parent_id", "start_time", "end_time", "status", "attributes", "events", "links",
-    "resource", "instrumentation_scope", "scope", "instrumentation_info",
+    "parent", "resource", "instrumentation_scope", "scope", "instrumentation_info",
 })  # fmt: skip
 _LOG_KEYS = frozenset({"trace_id", "span_id", "event_name", "timestamp", "observed_timestamp", "body", "attributes"})
 
 
 def sniff(sample: FileSample) -> bool:
-    """A span's `context` and `parent_id`, or a log record's `severity_number`, at the start of the file."""
+    """A span's `context` and its parent, or a log record's `severity_number`, at the start of the file."""
+    if sample.keys >= _ANY_AGENT_MARKS:
+        return True
     return sample.keys >= _SPAN_MARKS or (sample.keys >= _LOG_MARKS and "span_id" in sample.keys)
 
 
@@ -60,13 +66,15 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 def collect(source: Source, intake: Intake) -> Generator[Rejected, None, int]:
     """Add the spans and log records of a file; yields and counts the documents that hold none."""
-    return (yield from take_documents((source,), lambda value, place: take(value, intake, place), intake.warnings))
+    sources = (_with_whole_ids(source),)
+    return (yield from take_documents(sources, lambda value, place: take(value, intake, place), intake.warnings))
 
 
 def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
     """The traces of the first file, with the log records of all."""
     intake = Intake()
-    bad = yield from take_documents(sources, lambda value, place: take(value, intake, place), intake.warnings)
+    whole = map(_with_whole_ids, sources)
+    bad = yield from take_documents(whole, lambda value, place: take(value, intake, place), intake.warnings)
     if intake.spans or intake.logs or not bad:
         yield from traces(intake, format=NAME, source=together(sources))
 
@@ -76,8 +84,16 @@ def read_long(source: Source) -> Iterator[Trace | Rejected]:
     yield from long_traces(source, take, format=NAME)
 
 
+def _with_whole_ids(source: Source) -> Source:
+    """A file of any-agent with its trace ids as text: they are numbers of 128 bits, which JSON readers round."""
+    if b'"is_remote"' not in source.data[:65_536]:
+        return source
+    return replace(source, data=_WHOLE_ID.sub(rb'\1"\2"', source.data))
+
+
 def take(value: Json, intake: Intake, place: str) -> None:
     """Add the spans and log records of a document. Raises `IngestError` where it holds none."""
+    value = _bare(value)
     items = value if isinstance(value, list) else [value]
     if not take_listed(items, lambda item: _take_item(item, intake), intake):
         raise IngestError(
@@ -85,6 +101,18 @@ def take(value: Json, intake: Intake, place: str) -> None:
             place=place,
             remedy="a span has a context with trace_id and span_id",
         )
+
+
+def _bare(value: Json) -> Json:
+    """The spans of a trace of any-agent, which holds them in an object with its final output."""
+    spans = value.get("spans") if isinstance(value, dict) and "context" not in value else None
+    if not isinstance(spans, list) or not isinstance(value, dict):
+        return value
+    output = value.get("final_output")
+    roots = [one for one in spans if isinstance(one, dict) and _parent(one) is None]
+    if output is not None and len(roots) == 1 and isinstance(attributes := roots[0].get("attributes"), dict):
+        attributes.setdefault("output", output)
+    return spans
 
 
 def _take_item(item: Json, intake: Intake) -> bool:
@@ -101,7 +129,7 @@ def _take_item(item: Json, intake: Intake) -> bool:
 def _take_span(value: dict[str, Json], context: dict[str, Json], intake: Intake) -> None:
     trace_id = _id(context.get("trace_id")) or "unnamed"
     span_id = _id(context.get("span_id")) or f"unnamed-{intake.number + 1}"
-    parent = parent_or_none(_id(value.get("parent_id")))
+    parent = parent_or_none(_parent(value))
     if not intake.wants_span(trace_id, span_id, parent):
         return
     raw = value.get("attributes")
@@ -198,6 +226,12 @@ def _take_log(value: dict[str, Json], intake: Intake) -> None:
             rest={key: kept(item) for key, item in value.items() if key not in _LOG_KEYS and item is not None},
         )
     )
+
+
+def _parent(value: dict[str, Json]) -> str | None:
+    """The id of the parent, which any-agent writes as its context."""
+    above = value.get("parent")
+    return _id(above.get("span_id") if isinstance(above, dict) else value.get("parent_id"))
 
 
 def _id(value: Json) -> str | None:

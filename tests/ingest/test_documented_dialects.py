@@ -18,6 +18,13 @@ The samples are written by hand after these pages (what tools themselves wrote i
 | Mastra | its page "AI Tracing", the OpenTelemetry exporter |
 | CrewAI | `crewai/telemetry/telemetry.py`; OpenLLMetry's instrumentation |
 | DSPy, Bedrock | OpenInference's instrumentations |
+| LiveKit Agents | `livekit/agents/telemetry/trace_types.py` |
+| LangWatch | `langwatch/attributes.py` |
+| Spring AI | its page "Observability" |
+| Monocle | files of its exporter in its public repository |
+| Pipecat | its page "OpenTelemetry Tracing": `input`, `output` |
+| OpenLIT, Langtrace | events `gen_ai.content.*`, of messages or of plain text |
+| any-agent | files of its traces in its public repository |
 """
 
 import json
@@ -495,3 +502,140 @@ def test_attributes_of_mlflow_that_were_sent_as_otlp_are_read_from_their_json() 
     assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
     (call,) = calls(found)
     assert (words(found, call), call.model, call.total_tokens) == ([ASKED, ANSWERED], "m", 12)
+
+
+CALLED = {"type": "function_call", "call_id": CALL, "name": "sonar", "arguments": ARGUMENTS}
+GIVEN = {"type": "function_call_output", "call_id": CALL, "name": "sonar", "output": RESULT}
+USER = {"type": "message", "role": "user", "content": [ASKED]}
+
+
+def test_livekit() -> None:
+    found = trace(
+        span("agent_session", {"lk.room_name": "quay"}), span("agent_turn", {"lk.user_input": ASKED}, parent=0),
+        span("llm_node", {"lk.chat_ctx": {"items": [USER]}, "lk.response.text": "",
+                          "lk.response.function_calls": json.dumps([CALLED])}, parent=1),
+        span("function_tool", {"lk.function_tool.name": "sonar", "lk.function_tool.arguments": ARGUMENTS,
+                               "lk.function_tool.output": RESULT}, parent=1),
+        span("llm_node", {"lk.chat_ctx": {"items": [USER, CALLED, GIVEN]}, "lk.response.text": ANSWERED}, parent=1),
+        scope="livekit-agents",
+    )  # fmt: skip
+    check(found, tokens=None)
+    assert [one.kind for one in found.spans] == ["CHAIN", "AGENT", "LLM", "TOOL", "LLM"]
+    assert [found.messages[at].role for at in found.spans[4].input_messages] == ["user", "assistant", "tool"]
+
+
+def test_langwatch() -> None:
+    def typed(kind: str, value: Any) -> str:
+        return json.dumps({"type": kind, "value": value})
+
+    asked = {"role": "user", "content": ASKED}
+    call = {"id": CALL, "type": "function", "function": {"name": "sonar", "arguments": ARGUMENTS}}
+    calling, answer = (
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "assistant", "content": ANSWERED},
+    )
+
+    given = {"role": "tool", "tool_call_id": CALL, "content": RESULT}
+
+    def model(said: list[Any], answered: Any) -> dict[str, Any]:
+        return {"langwatch.span.type": "llm", "langwatch.input": typed("chat_messages", said),
+                "langwatch.output": typed("chat_messages", [answered]), "gen_ai.usage.prompt_tokens": 5,
+                "gen_ai.usage.completion_tokens": 1}  # fmt: skip
+
+    found = trace(
+        span("desk", {"langwatch.span.type": "agent", "langwatch.input": typed("text", ASKED),
+                      "langwatch.output": typed("text", ANSWERED)}),
+        span("chat", model([asked], calling), parent=0),
+        span("sonar", {"langwatch.span.type": "tool", "langwatch.input": typed("json", json.loads(ARGUMENTS)),
+                       "langwatch.output": typed("text", RESULT)}, parent=0),
+        span("chat", model([asked, calling, given], answer), parent=0),
+    )  # fmt: skip
+    check(found)
+
+
+def test_monocle() -> None:
+    def told(kind: str, given: Any, made: Any, **entities: str) -> dict[str, Any]:
+        named = {f"entity.{n}.{part}": text for n, (type_, name) in enumerate(entities.items(), 1)
+                 for part, text in (("type", type_.replace("_", ".")), ("name", name))}  # fmt: skip
+        events = [("data.input", {"input": given}), ("data.output", {"response": made} if made else {}),
+                  ("metadata", {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6})]  # fmt: skip
+        return span(kind, {"monocle_apptrace.version": "0.5.1", "span.type": kind, **named}, parent=0, events=events)
+
+    asked, model = json.dumps({"user": ASKED}), {"inference_gemini": "g", "model_llm_m": "m-1"}
+    begun = told("agentic.invocation", ASKED, ANSWERED, agent_adk="desk")
+    found = trace(
+        {**begun, "parent": None}, told("inference", [json.dumps({"system": RULE}), asked], None, **model),
+        told("agentic.tool.invocation", ARGUMENTS, RESULT, tool_adk="sonar"),
+        told("inference", [asked, json.dumps({"model": None})], json.dumps({"model": ANSWERED}), **model),
+    )  # fmt: skip
+    check(found)
+    assert {one.model for one in calls(found)} == {"m-1"}
+    assert found.spans[0].agent == "desk"
+    assert words(found, calls(found)[0]) == [RULE, ASKED]
+
+
+def test_spring_ai_tells_a_tool_by_names_of_its_own() -> None:
+    found = trace(span("tool_call sonar", {
+        "spring.ai.kind": "tool_call", "spring.ai.tool.definition.name": "sonar",
+        "spring.ai.tool.call.arguments": ARGUMENTS, "spring.ai.tool.call.result": RESULT}))  # fmt: skip
+    assert (tool(found).tool_name, tool(found).tool_arguments, tool(found).output) == ("sonar", ARGUMENTS, RESULT)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "events"),
+    [
+        ({"input": json.dumps([{"role": "user", "content": ASKED}]), "output": ANSWERED}, []),
+        ({"prompt": ASKED, "response": ANSWERED}, []),
+        ({}, [("gen_ai.content.prompt", {"gen_ai.prompt": ASKED}),
+              ("gen_ai.content.completion", {"gen_ai.completion": ANSWERED})]),
+    ],
+    ids=["pipecat", "by hand", "events of plain text"],
+)  # fmt: skip
+def test_plain_names_and_plain_text_are_what_a_model_was_asked_and_answered(
+    attributes: dict[str, Any], events: list[Any]
+) -> None:
+    found = trace(span("llm", {"gen_ai.operation.name": "chat", **attributes}, events=events))
+    (call,) = calls(found)
+    assert [(found.messages[at].role, found.messages[at].content) for at in call.input_messages] == [("user", ASKED)]
+    assert words(found, call) == [ASKED, ANSWERED]
+    assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
+
+
+def any_agent() -> dict[str, Any]:
+    """A trace of any-agent: contexts with ids as numbers, the final output beside the spans."""
+
+    def context(number: int | None) -> dict[str, Any]:
+        trace_id = None if number is None else 82133397360970879726729369602474908892
+        return {"trace_id": trace_id, "span_id": number, "is_remote": False, "trace_flags": {"value": 0}}
+
+    def told(number: int, above: int | None, operation: str, **more: Any) -> dict[str, Any]:
+        attributes = {
+            "gen_ai.operation.name": operation,
+            **{key.replace("__", "."): item for key, item in more.items()},
+        }
+        times = {"start_time": 1747826300309195206 + number, "end_time": 1747826300409195206 + number}
+        return {"name": operation, "kind": "internal", "parent": context(above), "context": context(number), **times,
+                "status": {"status_code": "unset"}, "attributes": attributes, "links": [], "events": []}  # fmt: skip
+
+    called = json.dumps([{"name": "sonar", "arguments": ARGUMENTS}])
+    return {"spans": [
+        told(17068284808009816463, 12467580156169360485, "call_llm", genai__output=called),
+        told(5760157677501279, 12467580156169360485, "execute_tool", gen_ai__tool__name="sonar",
+             gen_ai__tool__args=ARGUMENTS, genai__output=RESULT),
+        told(12467580156169360485, None, "invoke_agent", gen_ai__agent__name="desk"),
+    ], "final_output": ANSWERED}  # fmt: skip
+
+
+@pytest.mark.parametrize("is_printed", [False, True])
+def test_any_agent_and_what_a_container_printed(is_printed: bool) -> None:
+    data = json.dumps(any_agent()).encode()
+    if is_printed:
+        printed = json.dumps(any_agent(), indent=1).splitlines(keepends=True)
+        data = b"\n".join(json.dumps({"log": line, "stream": "stdout", "time": "t"}).encode() for line in printed)
+    (found,) = read_bytes(data, file="trace.json")
+    assert isinstance(found, Trace)
+    assert (found.trace_id, found.format) == (f"{82133397360970879726729369602474908892:032x}", "otel_sdk")
+    assert [(one.kind, one.depth) for one in found.spans] == [("AGENT", 0), ("TOOL", 1), ("LLM", 1)]
+    assert (tool(found).tool_name, tool(found).tool_arguments, tool(found).output) == ("sonar", ARGUMENTS, RESULT)
+    assert [call.name for at in calls(found)[0].output_messages for call in found.messages[at].tool_calls] == ["sonar"]
+    assert found.final_answer == ANSWERED

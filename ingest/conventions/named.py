@@ -1,0 +1,102 @@
+"""Dialects that differ in names alone: LiveKit Agents, LangWatch's SDK, Spring AI.
+
+Names: `livekit/agents/telemetry/trace_types.py`; `langwatch/attributes.py`; Spring AI's page "Observability". Each is
+one entry of `_DIALECTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tracejury.ingest.conventions.context import Context, put
+from tracejury.ingest.conventions.conversation import take_conversation
+from tracejury.ingest.parse import inner_json, json_text
+from tracejury.ingest.trace import Json, SpanDraft, SpanKind
+
+NAME = "named"
+
+
+class _Dialect(NamedTuple):
+    """The first part of its names, what tells the kind of a span, where messages and other texts stand."""
+
+    root: str
+    kind: str
+    """The attribute that tells the kind; empty for the name of the span."""
+    kinds: Mapping[str, SpanKind]
+    asked: Sequence[str] = ()
+    answered: Sequence[str] = ()
+    texts: Mapping[str, str] = {}
+    """Column by attribute."""
+    tool_texts: Mapping[str, str] = {}
+    """As `texts`, on spans of tools."""
+
+
+_DIALECTS = (
+    _Dialect(
+        "lk", "",
+        {"llm_node": "LLM", "function_tool": "TOOL", "agent_turn": "AGENT", "agent_session": "CHAIN",
+         "user_turn": "CHAIN", "tts_node": "CHAIN", "stt_node": "CHAIN", "job_entrypoint": "CHAIN"},
+        ("lk.chat_ctx", "lk.pii.chat_ctx"),
+        ("lk.response.function_calls", "lk.pii.response.function_calls", "lk.response.text", "lk.pii.response.text"),
+        {"lk.user_input": "input", "lk.pii.user_input": "input", "lk.user_transcript": "output",
+         "lk.pii.user_transcript": "output", "lk.input_text": "input", "lk.pii.input_text": "input"},
+        {"lk.function_tool.name": "tool_name", "lk.function_tool.id": "tool_call_id",
+         "lk.function_tool.arguments": "tool_arguments", "lk.pii.function_tool.arguments": "tool_arguments",
+         "lk.function_tool.output": "output", "lk.pii.function_tool.output": "output"},
+    ),
+    _Dialect(
+        "langwatch", "langwatch.span.type",
+        {"llm": "LLM", "tool": "TOOL", "agent": "AGENT", "chain": "CHAIN", "span": "CHAIN", "workflow": "CHAIN",
+         "component": "CHAIN", "module": "CHAIN", "server": "CHAIN", "client": "CHAIN", "producer": "CHAIN",
+         "consumer": "CHAIN", "task": "CHAIN", "rag": "RETRIEVER", "guardrail": "GUARDRAIL", "evaluation": "EVALUATOR"},
+        ("langwatch.input",), ("langwatch.output",),
+        {"langwatch.input": "input", "langwatch.output": "output"},
+        {"langwatch.input": "tool_arguments", "langwatch.output": "output"},
+    ),
+    _Dialect(
+        "spring", "spring.ai.kind",
+        {"tool_call": "TOOL", "chat_client": "CHAIN", "advisor": "CHAIN", "vector_store": "RETRIEVER"},
+        (), (), {"spring.ai.chat.client.user.text": "input"},
+        {"spring.ai.tool.definition.name": "tool_name", "spring.ai.tool.call.arguments": "tool_arguments",
+         "spring.ai.tool.call.result": "output"},
+    ),
+)  # fmt: skip
+
+
+def apply(draft: SpanDraft, context: Context) -> None:
+    """Move the attributes of these dialects into columns."""
+    for dialect in _DIALECTS:
+        if dialect.root in context.roots:
+            _apply(dialect, draft, context)
+
+
+def _apply(dialect: _Dialect, draft: SpanDraft, context: Context) -> None:
+    told = draft.attributes.get(dialect.kind) if dialect.kind else draft.name
+    if draft.kind == "UNKNOWN" and isinstance(told, str):
+        draft.kind = dialect.kinds.get(told, "UNKNOWN")
+    texts = dialect.tool_texts if draft.kind == "TOOL" else dialect.texts
+    for key in (*dialect.asked, *dialect.answered, *texts):
+        if key in draft.attributes:
+            draft.attributes[key] = _bare(draft.attributes[key])
+    if draft.kind == "LLM":
+        for names, column, role in (
+            (dialect.asked, "input_messages", "user"), (dialect.answered, "output_messages", "assistant")
+        ):  # fmt: skip
+            for key in names:
+                if draft.attributes.get(key) not in ("", None):
+                    take_conversation(draft, key, column, context, role=role)
+        return
+    for key, column in texts.items():
+        value = draft.attributes.get(key)
+        if value is not None and not isinstance(value, str):
+            draft.attributes[key] = json_text(value)
+        put(draft, column, key)
+
+
+def _bare(value: Json) -> Json:
+    """The value in LangWatch's `{"type": ..., "value": ...}`; the items in LiveKit's `{"items": [...]}`."""
+    inner = inner_json(value) if isinstance(value, str) else value
+    if isinstance(inner, dict) and inner.keys() == {"type", "value"}:
+        return inner["value"]
+    return inner["items"] if isinstance(inner, dict) and inner.keys() == {"items"} else value
