@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -298,7 +299,8 @@ class TestOpinions:
         row, other = csv.DictReader((tmp_path / "r" / "compared_mcnemar.csv").open(encoding="utf-8"))
         assert (row["dimension"], int(row["n"]) > 0) == ("trail", True)
         assert (row["kind"], other["kind"]) == ("caught", "localized")
-        told = run(*words, "--compare", "checks", "person=ben").output
+        tables = [("--table", f"compared_{of}") for of in ("errors", "mcnemar", "scores")]
+        told = run(*words, "--compare", "checks", "person=ben", *chain.from_iterable(tables)).output
         assert re.search(r"p_holm by Holm: over [\d,]+ p-values in compared_errors, [1-9]+ in compared_mcnemar", told)
         rows = csv.DictReader((tmp_path / "r" / "compared_scores.csv").open(encoding="utf-8"))
         assert "LC" in {row["dimension"] for row in rows}

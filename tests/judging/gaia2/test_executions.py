@@ -138,6 +138,7 @@ def test_a_judge_that_says_no_is_a_failure_of_the_agent(bench: Bench) -> None:
     assert "tool judge reject" in (outcome.rationale or "")
 
 
+@pytest.mark.soak
 def test_an_unreadable_answer_is_asked_once_more_and_then_no_verdict(bench: Bench) -> None:
     assert ended(bench.make(judge=["I cannot say", *GOOD_JUDGE])) == ("success", 1.0, 1.0, None)
     done = bench.make(judge=["I cannot say"], again=["success"])
@@ -172,6 +173,7 @@ def test_without_a_judge_an_execution_has_no_score(bench: Bench) -> None:
     assert ended(bench.make(judge=None)) == ("no_judge", None, None, None)
 
 
+@pytest.mark.soak
 def test_the_limit_of_steps_is_kept_and_named(bench: Bench) -> None:
     search = json.dumps({"action": "Contacts__search_contacts", "action_input": {"query": "Runa"}})
     done = bench.make([f"Thought: again\n\nAction:\n{search}"], max_iterations=3)
@@ -179,6 +181,7 @@ def test_the_limit_of_steps_is_kept_and_named(bench: Bench) -> None:
     assert kinds(bench.trace(done[0]))["LLM"] == 3
 
 
+@pytest.mark.soak
 def test_errors_of_the_model_are_named(bench: Bench) -> None:
     done = bench.make([{"error": "the model is out"}], max_iterations=2)
     assert done[0].execution.status == "max_iterations"
@@ -326,6 +329,7 @@ def test_the_command_runs_the_shipped_scenarios_offline_and_reports_both_rates(
     assert [one["status"] for one in json.loads(shown.stdout)] == ["success"]
 
 
+@pytest.mark.soak
 def test_the_proof_fails_under_the_stock_engine_and_succeeds_under_ours(are: AreEnvironment) -> None:
     made = CliRunner().invoke(main, ["gaia2", "proof", "--are-python", str(are.python), "--json"])
     assert made.exit_code == 0, made.output
