@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from tracejury.ingest import times
 from tracejury.ingest.formats.spans import brief
 from tracejury.ingest.parse import clean, clean_text, inner_json, parse_documents, to_utf8
 from tracejury.ingest.sniff import FileSample, rejected
@@ -285,8 +284,3 @@ def opened(value: Json) -> Json:
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return value
     return clean(plain(literal))[0] if isinstance(literal, (dict, list)) else value
-
-
-def time_of(value: Json) -> int | None:
-    """Microseconds of a cell: ISO text as pandas writes it, or a Unix number."""
-    return times.from_any(value)

@@ -414,10 +414,6 @@ def _with_bounds(names: Iterable[str]) -> list[str]:
     return [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
 
 
-def _square(sums: Floats) -> NDArray[np.int64]:
-    return np.asarray(sums.sum(axis=0).reshape(POINTS, POINTS), dtype=np.int64)
-
-
 def _unit_pairs(a: Floats, b: Floats) -> Floats:
     """Score pairs of units (units, 16), one in each row."""
     cells = np.zeros((len(a), POINTS * POINTS))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -14,7 +13,7 @@ from tracejury.ingest.table import query_frame
 from tracejury.judging.labels.label_store import error_labels, newest, score_labels
 from tracejury.judging.labels.sightings import is_blind_required, not_submitted
 from tracejury.judging.queues.queue_store import FIRST
-from tracejury.judging.records import ANSWERED_STATES, DIMENSIONS, ErrorLabel, Finding, ScoreLabel
+from tracejury.judging.records import ANSWERED_STATES, DIMENSIONS, ErrorLabel, Finding
 from tracejury.judging.runs.verdicts import findings_of
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word
@@ -27,19 +26,6 @@ REPORT_COLUMNS = (
     "annotator", "submitted", "revealed", "errors_added", "errors_from_judge", "scores_changed", "scores_nearer",
     "mean_change", "mean_change_low", "mean_change_high",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Visible:
-    """What a person may see on a trace: their own labels always, the others' and the judges' only when allowed."""
-
-    own_errors: tuple[ErrorLabel, ...]
-    own_scores: tuple[ScoreLabel, ...]
-    may_see_others: bool
-    other_errors: tuple[ErrorLabel, ...] = ()
-    other_scores: tuple[ScoreLabel, ...] = ()
-    findings: tuple[tuple[str, int, Finding], ...] = ()
-    """Judge's key, finding's key, finding; of the newest answer of each judge version."""
 
 
 def may_see_judges(connection: Connection, *, annotator: str, role: Role, trace_id: str) -> bool:
@@ -74,37 +60,6 @@ def at_work_blind(connection: Connection, annotator: str) -> frozenset[str]:
     """
     required = not_submitted(connection, annotator) if is_blind_required(connection) else set()
     return frozenset(str(trace_id) for trace_id in connection.scalars(_at_work_blind(annotator))) | required
-
-
-def visible_labels(
-    connection: Connection, *, annotator: str, role: Role, trace_id: str, occasion: int = FIRST
-) -> Visible:
-    """The labels and findings of a trace that this person may see now."""
-    error, score = tables.error_label, tables.score_label
-    mine_errors = error_labels(
-        connection, error.c.trace_id == trace_id, error.c.annotator == annotator, error.c.occasion == occasion
-    )
-    mine_scores = score_labels(
-        connection, score.c.trace_id == trace_id, score.c.annotator == annotator, score.c.occasion == occasion
-    )
-    own = Visible(own_errors=tuple(mine_errors), own_scores=tuple(mine_scores), may_see_others=False)
-    if not may_see_judges(connection, annotator=annotator, role=role, trace_id=trace_id):
-        return own
-    others_errors = error_labels(
-        connection, error.c.trace_id == trace_id, error.c.annotator != annotator, error.c.occasion == FIRST
-    )
-    others_scores = score_labels(
-        connection, score.c.trace_id == trace_id, score.c.annotator != annotator, score.c.occasion == FIRST
-    )
-    done = _submitters(connection, trace_id)
-    return Visible(
-        own_errors=own.own_errors,
-        own_scores=own.own_scores,
-        may_see_others=True,
-        other_errors=tuple(label for label in others_errors if label.annotator in done),
-        other_scores=tuple(label for label in others_scores if label.annotator in done),
-        findings=tuple(_findings(connection, trace_id)),
-    )
 
 
 # ---- the report ------------------------------------------------------------------------------------------------
@@ -259,14 +214,6 @@ def _status(connection: Connection, annotator: str, trace_id: str) -> str | None
     conditions = (_review.c.annotator == annotator, _review.c.trace_id == trace_id, _review.c.occasion == FIRST)
     status = connection.scalar(select(_review.c.status).where(*conditions).order_by(_review.c.row_key.desc()).limit(1))
     return None if status is None else str(status)
-
-
-def _submitters(connection: Connection, trace_id: str) -> set[str]:
-    here = (_review.c.trace_id == trace_id, _review.c.occasion == FIRST)
-    rows = connection.scalars(
-        select(_review.c.annotator).where(newest(_review, ("annotator",), *here), _review.c.status == "submitted")
-    )
-    return set(rows)
 
 
 def _findings(connection: Connection, trace_id: str) -> list[tuple[str, int, Finding]]:

@@ -18,7 +18,6 @@ from tracejury.judging.judges.jury import jury_score, on_scale
 from tracejury.judging.judges.model import ModelError
 from tracejury.judging.juries.joint import Member, joint_verdict, united
 from tracejury.judging.juries.joint_verdicts import keep_joint_verdicts
-from tracejury.judging.labels.anchoring import visible_labels
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.matching.comparison import compare_trace, undecided
 from tracejury.judging.matching.matches import decide, decisions, finding_reviews, propose_matches, review_finding
@@ -213,8 +212,6 @@ class TestStore:
         with read_transaction(grid.engine) as connection:
             assert judge_spread(connection)[TRACE] == pytest.approx(4 / 3)  # of 1, 1 and 3
             assert finding_places(connection)["count"].sum() == 6
-            seen = visible_labels(connection, annotator="root", role="admin", trace_id=TRACE)
-        assert len(seen.findings) == 3
 
     def test_an_estimate_of_all_judges_counts_each_score_once(self, grid: Grid) -> None:
         label(grid)
