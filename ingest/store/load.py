@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, not_, or_, select
+from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, exists, not_, or_, select
 
 from tracejury.ingest.pack import DETAILS
 from tracejury.ingest.store import schema
 from tracejury.ingest.store.engine import chunks
-from tracejury.ingest.store.one_of import is_one_of
+from tracejury.ingest.store.one_of import is_in_list
 from tracejury.ingest.texts import decompress, reference, restore
 from tracejury.ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outcome, Source, Span, ToolCall, Trace
 
@@ -20,18 +22,37 @@ _KEYS_A_QUERY = 5000
 _KEY: BindParameter[int] = bindparam(
     "key"
 )  # statements are made once: to make them anew takes a quarter of the time of a look-up
-_TRACE = select(schema.trace).where(schema.trace.c.trace_id == bindparam("trace_id"))
-_SPANS = select(schema.span).where(schema.span.c.trace_key == _KEY).order_by(schema.span.c.seq)
+_TRACE = select(
+    schema.trace,
+    exists().where(schema.log.c.trace_key == schema.trace.c.trace_key).label("has_logs"),
+    exists().where(schema.expected_event.c.trace_key == schema.trace.c.trace_key).label("has_expected_events"),
+).where(schema.trace.c.trace_id == bindparam("trace_id"))
+_SPAN_COLUMNS = tuple(column.name for column in schema.span.c if column.name not in {"span_key", "trace_key"})
+_LONG_COLUMNS = ("status_message", "input", "output", "tool_arguments", "tool_call_id")
+_SPANS = (
+    select(*(schema.span.c[name] for name in _SPAN_COLUMNS))
+    .where(schema.span.c.trace_key == _KEY)
+    .order_by(schema.span.c.seq)
+)
 _DETAILS = (
     select(schema.span_detail.c.body)
     .where(schema.span_detail.c.trace_key == _KEY)
     .order_by(schema.span_detail.c.first_seq)
 )
-_MESSAGES = (
-    select(schema.message, schema.text.c.hash)
+_MESSAGES: Select[Any] = (
+    select(
+        *(schema.message.c[name] for name in ("role", "content", "tool_calls", "name", "tool_call_id", "reasoning")),
+        schema.text.c.hash,
+    )
     .outerjoin(schema.text, schema.message.c.content_key == schema.text.c.text_key)
     .where(schema.message.c.trace_key == _KEY)
     .order_by(schema.message.c.message)
+)
+_TEXTS = select(schema.text.c.hash, schema.text.c.pack_key, schema.text.c.start, schema.text.c.size).where(
+    schema.text.c.hash.in_(bindparam("hashes", expanding=True))
+)
+_PACKS = select(schema.text_pack.c.pack_key, schema.text_pack.c.body).where(
+    is_in_list(schema.text_pack.c.pack_key, "keys")
 )
 _LOGS = select(schema.log).where(schema.log.c.trace_key == _KEY).order_by(schema.log.c.log_key)
 _EXPECTED = (
@@ -64,23 +85,20 @@ def load(connection: Connection, trace_id: str, *, with_logs: bool = True) -> Tr
     row = _trace_row(connection, trace_id)
     key = row.trace_key
     span_rows = connection.execute(_SPANS, {"key": key}).all()
-    message_rows = connection.execute(_MESSAGES, {"key": key}).all()
+    messages = [_stored_message(*columns) for columns in connection.execute(_MESSAGES, {"key": key})]
     details = _details(connection, key)
-    calls = [orjson.loads(message.tool_calls) if message.tool_calls else [] for message in message_rows]
-    contents = {bytes(m.hash).hex() for m in message_rows if m.hash is not None}
-    thoughts = {hash_ for message in message_rows if (hash_ := reference(_reasoning(message))) is not None}
-    texts = _texts(connection, {*_references(details), *_call_references(calls), *contents, *thoughts})
+    texts = _texts(connection, {*_references(details), *_message_references(messages)})
     return Trace(
         trace_id=row.trace_id,
         format=row.format,
         source=Source(file=row.file, place=row.place),
         spans=tuple(_span(trace_id, s, d, texts) for s, d in zip(span_rows, details, strict=True)),
-        messages=tuple(_message(m, c, texts) for m, c in zip(message_rows, calls, strict=True)),
+        messages=tuple(_message(message, texts) for message in messages),
         goal=row.goal,
         final_answer=row.final_answer,
         attributes=orjson.loads(row.attributes),
-        logs=_logs(connection, key) if with_logs else (),
-        expected_events=_expected(connection, key),
+        logs=_logs(connection, key) if with_logs and row.has_logs else (),
+        expected_events=_expected(connection, key) if row.has_expected_events else (),
         outcome=Outcome(**orjson.loads(row.outcome)) if row.outcome else None,
         warnings=tuple(orjson.loads(row.warnings)),
     )
@@ -89,9 +107,7 @@ def load(connection: Connection, trace_id: str, *, with_logs: bool = True) -> Tr
 def load_span(connection: Connection, trace_id: str, seq: int) -> Span:
     """One span. Raises `KeyError` when there is no such trace or span."""
     key = _trace_row(connection, trace_id).trace_key
-    row = connection.execute(
-        select(schema.span).where(schema.span.c.trace_key == key, schema.span.c.seq == seq)
-    ).one_or_none()
+    row = connection.execute(_SPANS.where(schema.span.c.seq == seq), {"key": key}).one_or_none()
     if row is None:
         raise KeyError(f"trace {trace_id} has no span {seq}")
     first = seq - seq % DETAILS
@@ -145,21 +161,18 @@ def _trace_row(connection: Connection, trace_id: str) -> Row[Any]:
 
 
 def _references(details: Iterable[Mapping[str, Json]]) -> set[str]:
-    references = set()
+    return {key for value in _stored_values(details) if (key := reference(value)) is not None}
+
+
+def _stored_values(details: Iterable[Mapping[str, Json]]) -> Iterator[Json]:
+    """Every value of these details that `pack` may have stored by reference."""
     for detail in details:
+        yield from map(detail.get, _LONG_COLUMNS)
         attributes = detail.get("attributes")
-        nested = attributes.values() if isinstance(attributes, dict) else ()
-        lists = [v for name in ("events", "links") if isinstance(v := detail.get(name), list)]
-        for value in (*detail.values(), *nested, *(item for items in lists for item in items)):
-            key = reference(value)
-            if key is not None:
-                references.add(key)
-    return references
-
-
-def _call_references(calls: Iterable[Sequence[Sequence[Json]]]) -> set[str]:
-    keys = (reference(value) for message in calls for call in message for value in call)
-    return {key for key in keys if key is not None}
+        if isinstance(attributes, dict):
+            yield from attributes.values()
+        yield from _list(detail, "events")
+        yield from _list(detail, "links")
 
 
 def _details(connection: Connection, trace_key: int, *, first_seq: int | None = None) -> list[dict[str, Json]]:
@@ -170,82 +183,90 @@ def _details(connection: Connection, trace_key: int, *, first_seq: int | None = 
 
 
 def _texts(connection: Connection, hashes: Iterable[str]) -> dict[str, str]:
-    places: dict[int, list[Row[Any]]] = {}
+    places: dict[int, list[tuple[bytes, int, int]]] = defaultdict(list)
     for some in chunks([bytes.fromhex(h) for h in hashes], _KEYS_A_QUERY):
-        for row in connection.execute(select(schema.text).where(schema.text.c.hash.in_(some))):
-            places.setdefault(row.pack_key, []).append(row)
+        for hash_, pack_key, start, size in connection.execute(_TEXTS, {"hashes": some}):
+            places[pack_key].append((hash_, start, size))
     texts: dict[str, str] = {}
     for some_keys in chunks(list(places), _KEYS_A_QUERY):
-        packs = select(schema.text_pack).where(is_one_of(schema.text_pack.c.pack_key, some_keys))
-        for pack in connection.execute(packs):
-            data = decompress(pack.body)
-            for row in places[pack.pack_key]:
-                texts[bytes(row.hash).hex()] = data[row.start : row.start + row.size].decode()
+        for pack_key, body in connection.execute(_PACKS, {"keys": some_keys}):
+            data = decompress(body)
+            for hash_, start, size in places[pack_key]:
+                texts[bytes(hash_).hex()] = data[start : start + size].decode()
     return texts
 
 
-def _span(trace_id: str, row: Row[Any], detail: dict[str, Json], texts: Mapping[str, str]) -> Span:
-    def whole(value: Json) -> Any:
-        return restore(value, texts.__getitem__) if isinstance(value, dict) else value
-
+def _span(trace_id: str, row: Sequence[Any], detail: Mapping[str, Json], texts: Mapping[str, str]) -> Span:
+    columns: dict[str, Any] = dict(zip(_SPAN_COLUMNS, row, strict=True))
+    long = {name: _whole(detail.get(name), texts) for name in _LONG_COLUMNS}
+    start, end = columns["start_time"], columns["end_time"]
     attributes = detail.get("attributes")
-    start, end = row.start_time, row.end_time
     return Span(
         trace_id=trace_id,
-        seq=row.seq,
-        span_id=row.span_id,
-        parent_span_id=row.parent_span_id,
-        depth=row.depth,
-        name=row.name,
-        kind=row.kind,
-        agent=row.agent,
-        start_time=start,
-        end_time=end,
         duration_s=None if start is None or end is None else (end - start) / 1e6,
-        clock=row.clock,
-        status=row.status,
-        status_message=whole(detail.get("status_message")),
-        input=whole(detail.get("input")),
-        output=whole(detail.get("output")),
-        input_messages=tuple(_positions(detail.get("in"))),
-        output_messages=tuple(_positions(detail.get("out"))),
-        tool_name=row.tool_name,
-        tool_arguments=whole(detail.get("tool_arguments")),
-        tool_call_id=whole(detail.get("tool_call_id")),
-        model=row.model,
-        prompt_tokens=row.prompt_tokens,
-        completion_tokens=row.completion_tokens,
-        total_tokens=row.total_tokens,
-        reasoning_tokens=row.reasoning_tokens,
-        turn=row.turn,
-        step=row.step,
-        events=tuple(whole(event) for event in _items(detail.get("events"))),
-        links=tuple(whole(link) for link in _items(detail.get("links"))),
-        attributes={key: whole(v) for key, v in attributes.items()} if isinstance(attributes, dict) else {},
-        warnings=tuple(str(warning) for warning in _items(detail.get("warnings"))),
+        input_messages=_list(detail, "in"),
+        output_messages=_list(detail, "out"),
+        events=tuple(_whole(event, texts) for event in _list(detail, "events")),
+        links=tuple(_whole(link, texts) for link in _list(detail, "links")),
+        attributes={name: _whole(value, texts) for name, value in attributes.items()}
+        if isinstance(attributes, dict)
+        else {},
+        warnings=_list(detail, "warnings"),
+        **columns,
+        **long,
     )
 
 
-def _items(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+def _whole(value: Json, texts: Mapping[str, str]) -> Any:
+    return restore(value, texts.__getitem__) if isinstance(value, dict) else value
 
 
-def _positions(value: Json) -> list[int]:
-    return [position for position in _items(value) if isinstance(position, int)]
+def _list(detail: Mapping[str, Json], name: str) -> tuple[Any, ...]:
+    """A list of a span's details, as `pack` wrote it; it leaves out the empty ones."""
+    value = detail.get(name)
+    return tuple(value) if isinstance(value, list) else ()
 
 
-def _message(row: Row[Any], calls: Sequence[Sequence[Json]], texts: Mapping[str, str]) -> Message:
-    def whole(value: Json) -> Any:
-        return restore(value, texts.__getitem__)
+class _StoredMessage(NamedTuple):
+    """A message, its long texts by reference: `content_hash` (hex) in the place of a long `content`."""
 
-    content = row.content if row.hash is None else texts[bytes(row.hash).hex()]
-    tool_calls = tuple(ToolCall(whole(name), whole(arguments), whole(id_)) for name, arguments, id_ in calls)
-    return Message(row.role, content, tool_calls, row.name, row.tool_call_id, whole(_reasoning(row)))
+    role: str | None
+    content: str | None
+    calls: Sequence[Sequence[Json]]
+    name: str | None
+    tool_call_id: str | None
+    reasoning: Json
+    content_hash: str | None
 
 
-def _reasoning(row: Row[Any]) -> Json:
-    value: Json = None if row.reasoning is None else orjson.loads(row.reasoning)
-    return value
+def _stored_message(
+    role: str | None, content: str | None, calls: str | None, name: str | None, tool_call_id: str | None,
+    reasoning: str | None, hash_: bytes | None,
+) -> _StoredMessage:  # fmt: skip
+    return _StoredMessage(
+        role,
+        content,
+        orjson.loads(calls) if calls else (),
+        name,
+        tool_call_id,
+        None if reasoning is None else orjson.loads(reasoning),
+        None if hash_ is None else bytes(hash_).hex(),
+    )
+
+
+def _message_references(messages: Iterable[_StoredMessage]) -> Iterator[str]:
+    for message in messages:
+        if message.content_hash is not None:
+            yield message.content_hash
+        for value in (message.reasoning, *chain.from_iterable(message.calls)):
+            if (key := reference(value)) is not None:
+                yield key
+
+
+def _message(message: _StoredMessage, texts: Mapping[str, str]) -> Message:
+    content = message.content if message.content_hash is None else texts[message.content_hash]
+    calls = tuple(ToolCall(*(_whole(value, texts) for value in call)) for call in message.calls)
+    return Message(message.role, content, calls, message.name, message.tool_call_id, _whole(message.reasoning, texts))
 
 
 def _logs(connection: Connection, trace_key: int) -> tuple[LogRecord, ...]:

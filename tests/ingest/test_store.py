@@ -165,6 +165,17 @@ def searched(bodies: Sequence[str], query: str) -> list[int]:
         return [int(hit.span_id) for hit in search(connection, query, limit=20)]
 
 
+@pytest.mark.parametrize("name", ["$text", "$json", "$plain"])
+def test_an_attribute_named_like_a_reference_comes_back(tmp_path: Path, name: str) -> None:
+    trace = assemble(
+        [SpanDraft(span_id="s", attributes={name: "word"})], trace_id="0" * 32, format="otlp", source=Source(file="f")
+    )
+    opened = workspace(tmp_path)
+    store(opened.engine, [trace])
+    with read_transaction(opened.engine) as connection:
+        assert load(connection, "0" * 32).spans == trace.spans
+
+
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=40))
 @settings(max_examples=60, deadline=None)
 def test_any_text_is_a_valid_search(small: Engine, query: str) -> None:
