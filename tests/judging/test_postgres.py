@@ -58,11 +58,9 @@ def test_a_trace_comes_back_and_is_found_by_its_words(opened: Workspace) -> None
 def test_a_search_gives_the_first_spans_however_many_hold_the_word(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a few rows in order, by ten times as many, and by the index: a word of all spans, of some, of the last."""
+    """Block after block: a word of all spans, of some, of the last."""
     monkeypatch.setenv("TRACEJURY_DATABASE", database)
-    searching = import_module("tracejury.ingest.store.search")
-    monkeypatch.setattr(searching, "_FIRST_ROWS", 20)
-    monkeypatch.setattr(searching, "_MANY_HITS", 3)
+    monkeypatch.setattr(import_module("tracejury.ingest.store.search"), "SPANS_A_BLOCK", 20)
     said = {n: "harbour" + " often" * (n % 5 == 0) + " seldom" * (n % 9 == 0) + " last" * (n > 295) for n in range(300)}
     drafts = [SpanDraft(span_id=f"{n:016}", name="span", input=said[n], start_time=n) for n in said]
     engine = open_workspace(tmp_path).engine
@@ -71,6 +69,33 @@ def test_a_search_gives_the_first_spans_however_many_hold_the_word(
         for query in ("harb", "oft", "seld", "harbour sel", "las", "often last", "none"):
             right = [n for n, words in said.items() if all(f" {w}" in f" {words}" for w in query.split())]
             assert [int(hit.span_id) for hit in search(connection, query, limit=10)] == right[:10], query
+
+
+def test_a_search_finds_on_both_databases_what_its_words_stand_in(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names with hyphens and points, addresses, letters of many alphabets, words too long, signs of a query."""
+    long, odd = "long" + "w" * 3000, " ".join(map(chr, range(0x4E00, 0x4E00 + 20_000)))
+    bodies = [
+        "gpt-4o-mini asked https://example.com/a_b?q=12e5f",
+        "ÉTÉ İstanbul ß 世界",
+        long,
+        odd,
+        "'# \\ \0 zz %s :* & |",
+    ]
+    queries = {"gpt-4": [0], "GPT 4o": [0], "example.com a": [0], "12e5f": [0], "été": [1], "İstanbul ß": [1],
+               "世": [1, 3], long: [2], "longw": [2], chr(0x4E00 + 19_999): [3], "zz %s span": [4], "'": [],
+               "# & | ! :* \\ \0": [], "\ud800": [], "gpt " * 3000: [0], "none": []}  # fmt: skip
+    drafts = [SpanDraft(span_id=f"{n:016}", name="span", input=body, start_time=n) for n, body in enumerate(bodies)]
+    trace = assemble(drafts, trace_id="0" * 32, format="otlp", source=Source(file="f", data=b"f"))
+    for url in (database, f"sqlite:///{tmp_path / 'other.db'}"):
+        monkeypatch.setenv("TRACEJURY_DATABASE", url)
+        engine = open_workspace(tmp_path).engine
+        assert store(engine, [trace]).traces == 1
+        with read_transaction(engine) as connection:
+            for query, right in queries.items():
+                assert [int(hit.span_id) for hit in search(connection, query)] == right, (url, query[:40])
+        engine.dispose()
 
 
 def test_doctor_names_the_server_its_schema_and_the_programs_for_backups(opened: Workspace) -> None:

@@ -826,7 +826,7 @@ def upgrade() -> None:
         )
     else:
         op.execute("CREATE TABLE span_search (span_key INTEGER PRIMARY KEY, body tsvector NOT NULL)")
-        op.execute("CREATE INDEX ix_span_search_body ON span_search USING gin (body)")
+        op.execute("CREATE INDEX ix_span_search_body ON span_search USING gin (body) WITH (fastupdate = off)")
 
 
 def downgrade() -> None:
