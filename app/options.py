@@ -23,7 +23,7 @@ from tracejury.judging.reports.filters import FilterOptions, Split, read_split
 from tracejury.judging.reports.frames import default_reference
 from tracejury.judging.store import views
 from tracejury.judging.store.judge_models import judge_models as stored_judge_models
-from tracejury.judging.store.judge_models import judge_versions, later_runs
+from tracejury.judging.store.judge_models import judge_versions, later_repeats
 from tracejury.judging.store.locks import SETTINGS
 from tracejury.judging.store.revisions import Revision
 
@@ -82,12 +82,12 @@ class ArmOption(NamedTuple):
 
 
 def arms(judge_models: Sequence[str], reference: str | None) -> list[ArmOption]:
-    """Judges, their single versions and runs where there are several, and people in a judge's place.
+    """Judges, their single versions and repeats where there are several, and people in a judge's place.
 
     Nobody of the majority stands beside it: each has a vote in it.
     """
     with read_transaction(workspace().engine) as connection:
-        versions, repeats = judge_versions(connection), later_runs(connection)
+        versions, repeats = judge_versions(connection), later_repeats(connection)
         others = [str(name) for name in reference_annotators(connection)["annotator"] if name != reference]
         people = [] if reference == MAJORITY else others
     several = Counter((one.rubric, one.judge_model) for one in versions)

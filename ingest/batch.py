@@ -261,7 +261,7 @@ def _take_logs(engine: Engine, logs: LooseLogs, report: Report) -> None:
 
 
 def _complete(engine: Engine, ready: Ready, conflict: StoreError, report: Report) -> None:
-    """Join a trace with what is stored of the same run; where that cannot be, name the conflict."""
+    """Join a trace with what is stored of the same execution; where that cannot be, name the conflict."""
     try:
         with write_transaction(engine, TRACES) as connection:
             joined = complete_stored(connection, ready.packed)

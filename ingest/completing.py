@@ -1,4 +1,4 @@
-"""A run that is stored in part and ingested again with more of its files: both become one trace."""
+"""An execution that is stored in part and ingested again with more of its files: both become one trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MASKED = ("redacted:", "source_not_kept:")
 
 
 def complete_stored(connection: Connection, new: Packed) -> bool:
-    """Put a run's files together with those stored of it; False where they add nothing. Run it inside `writing`.
+    """Put an execution's files together with those stored of it; False where they add nothing. Run it inside `writing`.
 
     Raises `StoreError` or `IngestError` where they cannot be joined: other content, masked texts, or spans that
     would change under labels and verdicts which name them.

@@ -1,6 +1,6 @@
 """Evaluations that a trace itself records, as OpenTelemetry's `gen_ai.evaluation.result` events of spans or logs.
 
-They are an evaluator's words about the run and no part of it: who labels blind, and any other judge, must not read
+They are an evaluator's words about the trace and no part of it: who labels blind, and any other judge, must not read
 them. The names are those of the GenAI conventions.
 """
 

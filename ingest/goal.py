@@ -76,7 +76,7 @@ def derive_final_answer(spans: Sequence[Span], messages: Sequence[Message]) -> W
     """The output of the topmost agent, else the argument of its last final-answer tool, else of the last model call.
 
     An agent that failed has no output: then what it handed to the tool is the answer. The last words of a
-    model count only where the run ended well and its root is in the trace; else there are none.
+    model count only where the execution ended well and its root is in the trace; else there are none.
     """
     agents = topmost_agents(spans)
     agent = agents[0] if len(agents) == 1 else None

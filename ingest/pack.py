@@ -205,7 +205,7 @@ def _told(message: Row) -> Row:
 
 
 def trace_row(trace: Trace) -> Row:
-    """Give the row of a trace itself: where it was read, what belongs to the run, and its summary."""
+    """Give the row of a trace itself: where it was read, what belongs to the trace, and its summary."""
     return {
         "trace_id": trace.trace_id,
         "file": trace.source.file,
@@ -260,9 +260,9 @@ def _total(counts: Iterable[int | None]) -> int | None:
     return sum(known) if known and sum(known) < 2**63 else None
 
 
-def _or(counted: int | None, of_the_run: int | None) -> int | None:
-    """What the calls count together, else what the source counts for the run as a whole."""
-    return of_the_run if counted is None else counted
+def _or(counted: int | None, of_the_trace: int | None) -> int | None:
+    """What the calls count together, else what the source counts for the trace as a whole."""
+    return of_the_trace if counted is None else counted
 
 
 def _documents(trace: Trace, first_seq: dict[int, int]) -> Iterable[str]:

@@ -88,8 +88,8 @@ class Format(Protocol):
     and `READS_ARCHIVES = True` where a zip or
     the like is itself one input of this format; `read_long(source)` reads a long file of JSON lines from its path,
     without holding it; `MERGES = True` says that parts of a trace may stand in several of its files, which
-    `collect(source, found)` or `read_bundle` then reads together; `complete(stored, new)` joins the files of a run that
-    is stored already with more files of it.
+    `collect(source, found)` or `read_bundle` then reads together; `complete(stored, new)` joins the files of a trace
+    that is stored already with more files of it.
     """
 
     NAME: str
@@ -250,9 +250,9 @@ def reads_long(name: str) -> bool:
 
 
 def completed(format: str, stored: Source, new: Source) -> Trace | None:
-    """The trace that two sources of one run give together; None where the new one adds nothing.
+    """The trace that two sources of one execution give together; None where the new one adds nothing.
 
-    Raises `IngestError` where the format joins no files of a run, or these are not of one.
+    Raises `IngestError` where the format joins no files of an execution, or these are not of one.
     """
     complete = getattr(reader_named(format), "complete", None)
     if complete is None:
@@ -426,7 +426,7 @@ def _guarded(
             else:
                 yield mark_damaged(item, damage)
         if must_answer and not answered:
-            raise IngestError("no trace was found in it", remedy="check that it is the file that holds the run")
+            raise IngestError("no trace was found in it", remedy="check that it is the file with the spans")
     except IngestError as error:
         yield rejected(file, error)
     except RecursionError:

@@ -216,7 +216,7 @@ class ExpectedEvent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """What the benchmark itself said of a run; `score` None means unscored, with `reason` saying why."""
+    """What the benchmark itself said of an execution; `score` None means unscored, with `reason` saying why."""
 
     decision: str | None
     score: float | None

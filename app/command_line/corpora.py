@@ -14,10 +14,8 @@ from tracejury.app.command_line.root import FORMAT, JSON, main
 def WORKERS(command: Any) -> Any:  # noqa: N802
     """Options of who does the work of a corpus."""
     for option in (
-        click.option(
-            "--scheduler", metavar="ADDRESS", default=None, help="Dask scheduler (default: one started here)."
-        ),
-        click.option("--workers", type=click.IntRange(1), default=None, help="Processes (default: one a core)."),
+        click.option("--scheduler", metavar="ADDRESS", default=None, help="Dask scheduler (default: start one here)."),
+        click.option("--workers", type=click.IntRange(1), default=None, help="Processes (default: one per core)."),
         click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True),
     ):
         command = option(command)
@@ -26,7 +24,7 @@ def WORKERS(command: Any) -> Any:  # noqa: N802
 
 @main.group()
 def corpus() -> None:
-    """Traces by the million: Parquet outside the workspace."""
+    """Handle traces by the million, as Parquet outside the workspace."""
 
 
 @corpus.command("build", epilog="Example: tracejury corpus build traces/ --out agents")
@@ -44,9 +42,9 @@ def corpus() -> None:
 @WORKERS
 @JSON
 def corpus_build(sources: tuple[str, ...], url: str, format_: str | None, as_json: bool, **options: Any) -> None:
-    """Read SOURCES into the corpus; files that it knows are not read again.
+    """Read SOURCES into the corpus, except files that it already holds.
 
-    SOURCES are files, folders, patterns and addresses. Start it again when it was cut off: it goes on. Late files
+    SOURCES are files, folders, patterns and addresses. After an interruption, run it again to continue. Late files
     become partitions of their own.
     """
     from tracejury.app.commands import corpora
@@ -61,7 +59,7 @@ def corpus_build(sources: tuple[str, ...], url: str, format_: str | None, as_jso
 def corpus_check(url: str, as_json: bool, **options: Any) -> None:
     """Judge every trace of the corpus with the offline checks.
 
-    What these checks judged before is not judged again.
+    Traces that these checks have already judged are skipped.
     """
     from tracejury.app.commands import corpora
 
@@ -95,12 +93,13 @@ def corpus_summary(url: str, by: str | None, as_json: bool) -> None:
 )
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--map", "maps", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="The maps that the corpus was built with.")  # fmt: skip
+              help="The map file with which the corpus was built.")  # fmt: skip
 @JSON
 def corpus_sample(url: str, home: Path | None, as_json: bool, **options: Any) -> None:
-    """Draw traces for people into a workspace, with a queue of them.
+    """Draw traces into a workspace for people to label, as a queue.
 
-    The chance with which each was drawn is stored: `tracejury report` then estimates the corpus' error rates.
+    The probability with which each trace was drawn is stored, so that `tracejury report` can estimate the
+    error rates of the corpus.
     """
     from tracejury.app.commands import corpora
 

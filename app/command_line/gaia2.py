@@ -11,7 +11,7 @@ import click
 from tracejury.app.command_line.root import HOME, JSON, main
 
 ARE_PYTHON = click.option(
-    "--are-python", type=click.Path(path_type=Path), default=None, help="Path of the Python with ARE."
+    "--are-python", type=click.Path(path_type=Path), default=None, help="Path of a Python that has ARE."
 )
 
 
@@ -19,20 +19,20 @@ ARE_PYTHON = click.option(
 def gaia2() -> None:
     """Run GAIA2, the scenarios of Meta's ARE, with any model.
 
-    Each execution of a scenario becomes a trace of the workspace.
+    Each execution of a scenario becomes a trace in the workspace.
     """
 
 
 @gaia2.command("setup", epilog="Example: tracejury gaia2 setup")
 @click.option(
-    "--python", type=click.Path(path_type=Path), help="Path of a Python with ARE installed; used from now on."
+    "--python", type=click.Path(path_type=Path), help="Path of a Python that has ARE; it is used from now on."
 )
 @click.option("--check", is_flag=True, help="Only check the environment; exit code 1 if there is none.")
 @JSON
 def gaia2_setup(python: Path | None, check: bool, as_json: bool) -> None:
-    """Make the environment that runs ARE (750 MB, half a minute).
+    """Create the environment that runs ARE (750 MB, half a minute).
 
-    It is kept in the cache folder, apart from this one.
+    It is kept in the cache folder, separate from Tracejury's own.
     """
     from tracejury.app.commands import benchmark
 
@@ -45,9 +45,9 @@ def gaia2_setup(python: Path | None, check: bool, as_json: bool) -> None:
 @click.option("--limit", type=click.IntRange(1), default=None, help="Maximum number of scenarios.")
 @HOME
 def gaia2_fetch(capabilities: tuple[str, ...], split: str, limit: int | None, home: Path | None) -> None:
-    """Load the scenarios of GAIA2 from the hub (needs HF_TOKEN).
+    """Download the scenarios of GAIA2 from Hugging Face (needs HF_TOKEN).
 
-    The revision is pinned.
+    It always takes the same revision of the data set.
     """
     from tracejury.app.commands import benchmark
 
@@ -67,7 +67,7 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
 @gaia2.command("run", epilog="Example: tracejury gaia2 run samples --model gpt-4.1 --no-judge --dry-run")
 @click.argument("scenarios", nargs=-1, required=True)
 @click.option("--model", default=None, help="The agent's model: a litellm name, or script:FILE (a list of replies).")
-@click.option("--judge-model", default=None, help="The model of the benchmark's judge: likewise.")
+@click.option("--judge-model", default=None, help="The benchmark's judge model, given in the same way.")
 @click.option("--no-judge", is_flag=True, help="Ask no judge: executions get no score.")
 @click.option("--capability", multiple=True, metavar="NAME", help="Only scenarios of this capability (repeatable).")
 @click.option("--limit", type=click.IntRange(1), default=None, help="Maximum number of scenarios.")
@@ -77,25 +77,31 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
 @click.option("--max-iterations", type=click.IntRange(1), default=80, show_default=True, help="Steps of the agent.")
 @click.option("--time-limit", type=float, default=1860.0, show_default=True, help="Seconds that an execution may take.")
 @click.option(
-    "--duration", type=click.IntRange(1), default=1800, show_default=True, help="Simulated seconds (Time: 420)."
+    "--duration",
+    type=click.IntRange(1),
+    default=1800,
+    show_default=True,
+    help="Simulated seconds; at most 420 for the capability Time.",
 )
 @click.option(
     "--time",
     type=click.Choice(["measured", "fixed"]),
     default="measured",
     show_default=True,
-    help="How the simulated clock goes on while the model thinks.",
+    help="How the simulated clock advances while the model thinks.",
 )
-@click.option("--seed", type=int, default=None, help="Sent to the model, another for each execution.")
-@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Executions at a time.")
+@click.option("--seed", type=int, default=None, help="Seed from which each execution derives the one that it sends.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Executions at the same time.")
 @click.option(
-    "--budget", type=click.FloatRange(0), default=None, metavar="USD", help="Cost after which no call starts."
+    "--budget", type=click.FloatRange(0), default=None, metavar="USD", help="No call starts once this cost is reached."
 )
 @click.option("--price", default=None, metavar="IN,OUT", help="US$ per million tokens of the agent's model.")
 @click.option("--judge-price", default=None, metavar="IN,OUT", help="US$ per million tokens of the judge's model.")
-@click.option("--api-base", default=None, help="Address of the server of the agent's model.")
-@click.option("--judge-api-base", default=None, help="Address of the server of the judge's model.")
-@click.option("--again", default="", metavar="STATUS,...", help="Repeat executions that ended so, e.g. timeout.")
+@click.option("--api-base", default=None, help="URL of the server of the agent's model.")
+@click.option("--judge-api-base", default=None, help="URL of the server of the judge's model.")
+@click.option(
+    "--again", default="", metavar="STATUS,...", help="Repeat executions that ended with this status, e.g. timeout."
+)
 @click.option("--oracle", is_flag=True, help="Play the scenario's own events, without an agent.")
 @click.option("--noise", is_flag=True, help="Add failing tools and environment events (GAIA2's noise phase).")
 @click.option("--agent-to-agent", is_flag=True, help="Apps are agents too (GAIA2's agent2agent phase).")
@@ -107,7 +113,7 @@ def _number_or_none(_context: object, parameter: click.Parameter, value: str) ->
 @HOME
 @JSON
 def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
-    """Run scenarios; an execution that is there is not made again.
+    """Run scenarios, except those already executed with these settings.
 
     SCENARIOS are JSON or Parquet files, folders of them, or `samples` for the shipped stand-ins.
     """
@@ -122,7 +128,7 @@ def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **op
 def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
     """Show, offline, that stock ARE's judge fails a correct execution.
 
-    The judge that is used here does not.
+    The judge that Tracejury uses passes it.
     """
     from tracejury.app.commands import benchmark
 
@@ -133,7 +139,7 @@ def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
 @HOME
 @JSON
 def gaia2_executions(home: Path | None, as_json: bool) -> None:
-    """List the scenario executions that were started here, with their status."""
+    """List the executions that were started here, with their status."""
     from tracejury.app.commands import benchmark
 
     sys.exit(benchmark.show_executions(home, as_json=as_json))
@@ -141,10 +147,10 @@ def gaia2_executions(home: Path | None, as_json: bool) -> None:
 
 @gaia2.command("stop", epilog="Example: tracejury gaia2 stop --all")
 @click.argument("names", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every execution under way.")
+@click.option("--all", "everything", is_flag=True, help="Stop all executions under way.")
 @HOME
 def gaia2_stop(names: tuple[str, ...], everything: bool, home: Path | None) -> None:
-    """End executions under way; each keeps its partial trace."""
+    """Stop executions under way; each keeps its partial trace."""
     from tracejury.app.commands import benchmark
 
     sys.exit(benchmark.stop(names, home, everything=everything))

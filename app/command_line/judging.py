@@ -23,7 +23,7 @@ DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
-    help="Times that each judge is asked about each trace.",
+    help="How many times each judge is asked about each trace.",
 )
 @click.option("--mode", type=click.Choice(["trace", "span", "jury"]), default="trace", show_default=True)
 @click.option(
@@ -41,7 +41,7 @@ DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
     "--budget",
     type=float,
     default=None,
-    help="Maximum cost in US dollars: the run stops before it (exit code 3) and can be resumed.",
+    help="Maximum cost in US dollars: the run stops before it is exceeded (exit code 3) and can be resumed.",
 )
 @click.option(
     "--price",
@@ -72,9 +72,9 @@ DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
 @click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call and write nothing.")
 @click.option("--resume", type=int, default=None, metavar="RUN", help="Continue this run as it was planned.")
 @click.option("--if-queued", is_flag=True, hidden=True, help="Unless somebody paused or cancelled it meanwhile.")
-@click.option("--failed-only", is_flag=True, help="Judge the failed cells of the last such run again.")
+@click.option("--failed-only", is_flag=True, help="Judge again the failed cells of the last run with these settings.")
 @click.option("--batch", is_flag=True, help="Use the provider's batch interface.")
-@click.option("--even-if-empty", is_flag=True, help="Also judge traces that hold only names and times.")
+@click.option("--even-if-empty", is_flag=True, help="Also judge traces that contain only names and times.")
 @click.option(
     "--show-reasoning/--hide-reasoning",
     "reasoning",
@@ -92,7 +92,7 @@ def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **option
 
 @main.group()
 def rubric() -> None:
-    """Write rubrics of your own."""
+    """Write your own rubrics."""
 
 
 @rubric.command("new", epilog="Example: tracejury rubric new brevity")

@@ -47,7 +47,7 @@ def labels() -> None:
     help="How scores become 0 to 3: 1..5=0..3 (to the nearest, halves up) or good=3,bad=0; of one NAME or of all.",
 )
 @click.option("--annotator", default=None, help="Annotator of these labels, in place of the name in the files.")
-@click.option("--dimension", default=None, help="Dimension of the scores for which the files name none.")
+@click.option("--dimension", default=None, help="Dimension of the scores, where the files name none.")
 @click.option(
     "--reviewed",
     "is_reviewed",

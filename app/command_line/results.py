@@ -24,7 +24,7 @@ _POINTS = click.FloatRange(0, 100, min_open=True)
 )
 @API_BASE
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Concurrent calls.")
-@click.option("--budget", type=float, default=None, help="Cost in US dollars after which no call starts.")
+@click.option("--budget", type=float, default=None, help="No call starts once this cost in US dollars is reached.")
 @click.option(
     "--price",
     default=None,
@@ -125,7 +125,7 @@ def match_score(file: Path, home: Path | None, as_json: bool) -> None:
     nargs=2,
     default=None,
     metavar="A B",
-    help="Two sides: a judge model, or version=HASH, person=NAME, judge_model=NAME,repeat=N.",
+    help="Compare two sides: each a judge model, or version=HASH, person=NAME, judge_model=NAME,repeat=N.",
 )
 @click.option(
     "--trace-format",
@@ -139,14 +139,14 @@ def match_score(file: Path, home: Path | None, as_json: bool) -> None:
     "--blind-only/--no-blind-only",
     "blind_only",
     default=None,
-    help="Count only labels that were stored before the reveal (default), or those after it too.",
+    help="Count only labels stored before the reveal (default), or also those stored after it.",
 )
 @click.option(
     "--slice",
     "slices",
     multiple=True,
     metavar="NAME",
-    help="Tables of slices by this alone (repeatable; default all): agent, source, length, tool, model, outcome, kind, "
+    help="Only slices by this property (repeatable; default: all): agent, source, length, tool, model, outcome, kind, "
     "guideline.",
 )
 @click.option(
@@ -176,11 +176,11 @@ def match_score(file: Path, home: Path | None, as_json: bool) -> None:
     "from_csv",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=None,
-    help="What --out and --inputs wrote, or its folder inputs; replaces the workspace.",
+    help="Read this folder instead of the workspace: what --out and --inputs wrote, or its folder inputs.",
 )
 @JSON
 def report(home: Path | None, as_json: bool, **options: Any) -> None:
-    """Write the tables of agreement."""
+    """Write the agreement tables."""
     from tracejury.app.commands import reports
 
     sys.exit(reports.report(home, as_json=as_json, **options))
@@ -199,13 +199,20 @@ def report(home: Path | None, as_json: bool, **options: Any) -> None:
 @click.option("--difference", type=_POINTS, default=None, help="Detect a difference of this many points.")
 @click.option("--width", type=_POINTS, default=None, help="Get a 95 % interval no wider than this many points.")
 @click.option("--power", type=click.FloatRange(0.5, 1, max_open=True), default=0.8, show_default=True)
-@click.option("--repeats", type=click.IntRange(1), multiple=True, help="Repeats of each judge (repeatable; 1).")
-@click.option("--people", type=click.IntRange(1), multiple=True, help="People who label each trace (repeatable; 1).")
+@click.option(
+    "--repeats", type=click.IntRange(1), multiple=True, help="Repeats of each judge (repeatable; default: 1)."
+)
+@click.option(
+    "--people", type=click.IntRange(1), multiple=True, help="People who label each trace (repeatable; default: 1)."
+)
 @click.option("--traces", type=click.IntRange(1), multiple=True, help="Also show what this many traces detect.")
 @click.option("--rate", type=_SHARE, default=None, help="Assume this rate of caught errors, 0 to 1.")
 @click.option("--discordant", type=_SHARE, default=None, help="Assume this share of errors caught by one judge alone.")
 @click.option(
-    "--errors-a-trace", type=click.FloatRange(0, min_open=True), default=None, help="Assume this many errors per trace."
+    "--errors-per-trace",
+    type=click.FloatRange(0, min_open=True),
+    default=None,
+    help="Assume this many errors per trace.",
 )
 @click.option("--icc", type=_SHARE, default=None, help="Assume this correlation between errors of one trace.")
 @click.option("--repeat-icc", type=_SHARE, default=None, help="Assume this correlation between repeats.")

@@ -25,7 +25,7 @@ def backup(file: Path, home: Path | None) -> None:
 @HOME
 @click.option("--yes", is_flag=True, help="Replace what the workspace holds now (it is backed up first).")
 def restore(file: Path, home: Path | None, yes: bool) -> None:
-    """Put the backup FILE in the place of the database. Stop the app first."""
+    """Replace the database with the backup FILE. Stop the app first."""
     from tracejury.app.commands import removing
 
     removing.restore(file, home, is_agreed=yes)
@@ -85,7 +85,7 @@ def verify(home: Path | None, repair: bool, as_json: bool) -> None:
 def doctor(home: Path | None, as_json: bool) -> None:
     """Check this machine and the workspace, and say what to do.
 
-    Nothing is made or changed. The exit code is 1 where something stops work.
+    Nothing is created or changed. The exit code is 1 if something prevents work.
     """
     from tracejury.app.commands import doctor as look
 

@@ -22,9 +22,9 @@ REDACT = click.option("--redact", is_flag=True, help="Mask secrets before anythi
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Max. processes that read files; few or small files start fewer.",
+    help="Maximum number of processes that read files; few or small files need fewer.",
 )
-@click.option("--merge", is_flag=True, help="Join the parts of one trace over all files given.")
+@click.option("--merge", is_flag=True, help="Join parts of one trace that are in several of the files.")
 @REDACT
 @click.option(
     "--map",
@@ -53,13 +53,13 @@ def ingest(
 
 @main.group("map")
 def map_group() -> None:
-    """Map the attribute names of a tracer that is not known."""
+    """Map the attribute names of an unknown tracer."""
 
 
 @map_group.command("suggest", epilog="Example: tracejury map suggest traces/ > acme.toml")
 @click.argument("path")
 def map_suggest(path: str) -> None:
-    """Print a map (TOML) for the text in PATH that is not understood.
+    """Print a map (TOML) for the attributes in PATH that no reader knows.
 
     Nothing is stored.
     """
@@ -94,12 +94,12 @@ def traces_group(context: click.Context, home: Path | None, as_json: bool, csv_f
 @traces_group.command("remove", epilog="Example: tracejury traces remove 0a1b2c3d")
 @click.argument("trace_ids", metavar="TRACE...", nargs=-1, required=True)
 @HOME
-@click.option("--with-labels", is_flag=True, help="Also delete what people stored about them.")
+@click.option("--with-labels", is_flag=True, help="Also delete everything that people stored about them.")
 @JSON
 def traces_remove(trace_ids: tuple[str, ...], home: Path | None, with_labels: bool, as_json: bool) -> None:
-    """Take traces out of the workspace, after a backup.
+    """Remove traces from the workspace, after a backup.
 
-    Labels stay and count again with the trace.
+    Labels stay, and count again once the trace is back.
     """
     from tracejury.app.commands import removing
 
@@ -113,9 +113,9 @@ def traces_remove(trace_ids: tuple[str, ...], home: Path | None, with_labels: bo
 @REDACT
 @JSON
 def traces_replace(paths: tuple[str, ...], home: Path | None, format_: str | None, redact: bool, as_json: bool) -> None:
-    """Ingest PATHS in the place of traces of the same id.
+    """Replace traces with those of the same ID in PATHS.
 
-    A backup is made before. Labels stay.
+    A backup is made first. Labels stay.
     """
     from tracejury.app.commands import removing
 
@@ -131,7 +131,7 @@ def traces_replace(paths: tuple[str, ...], home: Path | None, format_: str | Non
 def spans(trace: str, home: Path | None, csv_file: Path | None, parquet_file: Path | None, as_json: bool) -> None:
     """Print or write the span table of a trace.
 
-    TRACE is its id or the beginning of it.
+    TRACE is a trace ID or the beginning of one.
     """
     from tracejury.app.commands import traces
 

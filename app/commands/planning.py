@@ -68,7 +68,7 @@ def plan(
 def why_nothing(measured: WorkspacePilot | None) -> str:
     """Why there is nothing to plan from, and what to try."""
     if measured is None:
-        return "nothing to plan from. Try: --judge-model NAME, or --rate and --errors-a-trace"
+        return "nothing to plan from. Try: --judge-model NAME, or --rate and --errors-per-trace"
     return f"{pilot_lines(measured)[0]}. Try: label more traces, or assume --rate or --discordant"
 
 
@@ -149,7 +149,7 @@ def _assumptions(measured: WorkspacePilot | None, options: dict[str, Any]) -> As
 
 
 def _spread(measured: Spread | None, options: dict[str, Any]) -> Spread | None:
-    spread = {name: options[name] for name in ("errors_a_trace", "icc", "repeat_icc") if options[name] is not None}
+    spread = {name: options[name] for name in ("errors_per_trace", "icc", "repeat_icc") if options[name] is not None}
     if options["rate"] is not None:
         spread["variance"] = design.rate_variance(options["rate"])
     elif options["discordant"] is not None:

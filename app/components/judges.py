@@ -36,22 +36,22 @@ JUDGE_METRICS = (
         for rate in ERROR_METRICS
     ),
     *(JudgeMetric(f"scores.{metric}", title_of(metric), "scores") for metric in scores.SCORE_NAMES),
-    JudgeMetric("runs.alpha_interval", "Krippendorff's alpha over repeats, interval", "runs"),
+    JudgeMetric("repeats.alpha_interval", "Krippendorff's alpha over repeats, interval", "repeats"),
 )
 
 
 def has_rows(inputs: Inputs, shown: JudgeMetric) -> bool:
     """Whether there is a judge that this metric can be shown of."""
-    if shown.kind == "runs":
-        return bool((inputs.consistency["runs"] > 1).any())
+    if shown.kind == "repeats":
+        return bool((inputs.consistency["repeats"] > 1).any())
     return not (inputs.score_estimates if shown.kind == "scores" else inputs.error_rates).empty
 
 
 def alpha_rows(consistency: pd.DataFrame) -> pd.DataFrame:
     """Interval alpha of the judges with repeats: value, low, high and its reason, beside the other columns."""
-    runs = consistency[consistency["runs"] > 1]
-    named = runs.rename(columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"})
-    return named.assign(reason=reasons.each_of(runs["reason"], "alpha_interval"))
+    repeated = consistency[consistency["repeats"] > 1]
+    named = repeated.rename(columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"})
+    return named.assign(reason=reasons.each_of(repeated["reason"], "alpha_interval"))
 
 
 def metric_rows(inputs: Inputs, shown: JudgeMetric, *, beside_people: bool = True) -> pd.DataFrame:
@@ -60,7 +60,7 @@ def metric_rows(inputs: Inputs, shown: JudgeMetric, *, beside_people: bool = Tru
     Rates of errors come without the people where `beside_people` is false: theirs may not be computed yet.
     """
     metric = shown.name.partition(".")[2]
-    if shown.kind == "runs":
+    if shown.kind == "repeats":
         table = with_labels(inputs.consistency)
         return alpha_rows(table)[PLAIN]
     if shown.kind == "scores":
@@ -130,7 +130,7 @@ TABLE_COLUMNS = (
     *(f"caught.{rate}" for rate in ERROR_METRICS),
     *(f"localized.{rate}" for rate in ERROR_METRICS),
     *(f"scores.{metric}" for metric in scores.SCORE_NAMES),
-    "runs.alpha_interval",
+    "repeats.alpha_interval",
 )
 
 
@@ -144,7 +144,7 @@ def every_metric(inputs: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
     caught = caught[caught["impact"] == "all"].drop(columns="impact")
     between = _between_people(inputs) if beside_people else caught.head(0)
     scored = inputs.people_estimates[inputs.people_estimates["n"] > 0]
-    runs = alpha_rows(inputs.consistency)
+    repeated = alpha_rows(inputs.consistency)
     columns = [
         "judge_model",
         "dimension",
@@ -161,13 +161,13 @@ def every_metric(inputs: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
     parts = [
         caught.assign(metric=caught["kind"] + "." + caught["metric"]),
         inputs.score_estimates.assign(metric="scores." + inputs.score_estimates["metric"]),
-        runs.assign(metric="runs.alpha_interval"),
+        repeated.assign(metric="repeats.alpha_interval"),
         between.assign(
             metric=between["kind"] + "." + between["metric"], judge_model=PEOPLE, failed=0, not_applicable=0
         ),
         scored.assign(metric="scores." + scored["metric"], judge_model=PEOPLE, failed=0, not_applicable=0),
     ]
     every = pd.concat(
-        [part[columns] for part in parts if len(part)] or [runs.assign(metric="")[columns]], ignore_index=True
+        [part[columns] for part in parts if len(part)] or [repeated.assign(metric="")[columns]], ignore_index=True
     )
     return reasons.of_long(every, draws=inputs.draws)

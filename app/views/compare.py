@@ -149,7 +149,7 @@ def named_too(judge_models: list[str]) -> list[str]:
 
 
 def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> tuple[str, str, str, int]:
-    """The trace, the person, the judge and its run; what the address asks for comes first.
+    """The trace, the person, the judge and its repeat; what the address asks for comes first.
 
     The address says `person`: `reference` is bound to the filter of the Agreement page, and no link may set it.
     """
@@ -178,14 +178,14 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
             key="compare_judge_model", width=220,
             on_change=_follow_widget, args=("compare_judge_model", "judge_model"),
         )  # fmt: skip
-        repeat = which_run(str(trace_id), str(judge_model))
+        repeat = chosen_repeat(str(trace_id), str(judge_model))
         if st.button("Open in Work", icon=":material/edit_note:", key="to_work"):
             st.switch_page("views/work.py", query_params=link_params(trace=str(trace_id)))
     return str(trace_id), str(reference), str(judge_model), repeat
 
 
-def which_run(trace_id: str, judge_model: str) -> int:
-    """The judge's run; offered where it judged this trace several times."""
+def chosen_repeat(trace_id: str, judge_model: str) -> int:
+    """The judge's repeat; offered where it judged this trace several times."""
     with read_transaction(workspace().engine) as connection:
         repeats = [str(repeat) for repeat in repeats_of(connection, trace_id=trace_id, judge_model=judge_model)]
     if len(repeats) < 2:

@@ -293,7 +293,7 @@ def cards(places: pd.DataFrame, tools: pd.DataFrame, errors: pd.DataFrame, trace
 
 
 def places_card(places: pd.DataFrame) -> list[Any] | None:
-    """The bar that is chosen: side, part of the run, the part in words."""
+    """The bar that is chosen: side, part of the trace, the part in words."""
     layout.title("Where errors start", "Position of the first span of each error, as a share of the trace.")
     if places.empty:
         st.caption("No error or finding cites a span of these traces.")
@@ -418,9 +418,9 @@ def behind_findings(findings: pd.DataFrame) -> None:
     ]  # fmt: skip
     row = listing(rows[columns], key="behind-positions")
     if row is not None:
-        run = str(row["repeat"]) if row["repeat"] else None
+        repeat = str(row["repeat"]) if row["repeat"] else None
         beside = link_params(
-            trace=row["trace_id"], judge_model=row["judge_model"], repeat_no=run, pair=f"|{row['finding_key']}"
+            trace=row["trace_id"], judge_model=row["judge_model"], repeat_no=repeat, pair=f"|{row['finding_key']}"
         )
         open_there(row, beside, key="behind-positions")
 

@@ -108,7 +108,7 @@ def assumptions(measured: WorkspacePilot | None, difference: float, power: float
     with st.container(horizontal=True):
         rate = _assumed("Rate of caught errors, %", None, "plan-rate", most=100.0)
         discordant = _assumed("Caught by one alone, %", None, "plan-discordant", most=100.0)
-        size = _assumed("Errors per trace", None if known is None else known.errors_a_trace, "plan-errors")
+        size = _assumed("Errors per trace", None if known is None else known.errors_per_trace, "plan-errors")
         icc = _assumed("ICC", None if known is None else known.icc, "plan-icc", most=1.0)
         among = _assumed(
             "Correlation of repeats", None if known is None else known.repeat_icc, "plan-repeat-icc", most=1.0
@@ -124,7 +124,7 @@ def assumptions(measured: WorkspacePilot | None, difference: float, power: float
             return None
         spread = Spread(
             variance=variance,
-            errors_a_trace=size or 1.0,
+            errors_per_trace=size or 1.0,
             size_cv=0.0 if known is None else known.size_cv,
             icc=icc or 0.0,
             repeat_icc=among,

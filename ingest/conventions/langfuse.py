@@ -18,7 +18,7 @@ _KINDS: dict[str, SpanKind] = {
     "retriever": "RETRIEVER", "evaluator": "EVALUATOR", "embedding": "EMBEDDING", "guardrail": "GUARDRAIL",
 }  # fmt: skip
 _RUNS = ("pydantic_ai.all_messages", "all_messages_events")
-"""What Pydantic AI tells of the run of an agent."""
+"""What Pydantic AI tells of the work of an agent."""
 _TOOL_NAMES = ("ai.toolCall.name", "gen_ai.tool.name")
 """What another tracer told of a span that Langfuse keeps as one of no particular kind."""
 

@@ -13,7 +13,7 @@ NAME = "pydantic_ai"
 
 _CONVERSATIONS = ("pydantic_ai.all_messages", "all_messages")
 _TELLING = frozenset({"final_result", "all_messages_events", *_CONVERSATIONS})
-"""What a span that names an agent holds where it is the agent's run."""
+"""What a span that names an agent holds where it is the agent's own span."""
 
 
 def apply(draft: SpanDraft, context: Context) -> None:

@@ -192,7 +192,7 @@ def _action(session: Session, fields: Fields, action: str, time: int | None) -> 
 
 
 def _usage(fields: Fields, response: Fields | None = None) -> tuple[Usage | None, str | None, Record]:
-    """Tokens and model of a call, and the metrics of the run so far, which are sums."""
+    """Tokens and model of a call, and the metrics of the trace so far, which are sums."""
     metrics = fields.nested("llmmetrics")
     rest: Record = {"llm_metrics": kept(metrics)} if metrics else {}
     if response is None:

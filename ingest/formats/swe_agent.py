@@ -1,7 +1,7 @@
-"""SWE-agent (`.traj`) and mini-swe-agent (`.traj.json`): the history of messages of one run, with its outcome.
+"""SWE-agent (`.traj`) and mini-swe-agent (`.traj.json`): the messages of one trace, with its outcome.
 
 SWE-agent keeps `history` and `trajectory` (a step each), mini-swe-agent `messages`. Neither says when a step was made
-unless its messages hold a `timestamp`; the submission is the run's final answer.
+unless its messages hold a `timestamp`; the submission is the final answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sniff(sample: FileSample) -> bool:
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
-    """Every run of the file."""
+    """Every trace of the file."""
     for document in parse_documents(source.data):
         try:
             if document.error is not None:
@@ -51,7 +51,7 @@ def _trace(value: Json, place: str, source: Source) -> Trace:
     history = list(fields.objects("messages", "history", code="unreadable_span"))
     steps = list(fields.objects("trajectory", code="unreadable_span"))
     if not history and not steps:
-        raise IngestError("a run without messages", place=place, remedy="give the whole trajectory file")
+        raise IngestError("a trace without messages", place=place, remedy="give the whole trajectory file")
     info_fields = fields.nested("info")
     info = Fields(info_fields, "info", fields.warnings)
     trace_id = fields.text("instanceid") or as_text(info.peek("instanceid")) or _stem(source.file)
@@ -76,7 +76,7 @@ def _model(info: Fields) -> str | None:
 
 
 def _stem(file: str) -> str:
-    """The run's name, which is the file's: `<instance>.traj.json`."""
+    """The trace's name, which is the file's: `<instance>.traj.json`."""
     return file.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".json").removesuffix(".traj") or "unnamed"
 
 
@@ -161,7 +161,7 @@ def _actions(item: Fields, extra: Fields, text: str | None) -> list[ToolCall]:
 
 
 def _tell_steps(session: Session, steps: Sequence[Fields]) -> None:
-    """A run without history: each step is an answer, its action and what came of it."""
+    """A trace without history: each step is an answer, its action and what came of it."""
     for number, step in enumerate(steps):
         query = [message_of(one.raw).message for one in step.objects("query", "messages")]
         if query:

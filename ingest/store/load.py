@@ -63,7 +63,7 @@ _EXPECTED = (
 
 
 def trace_ids(connection: Connection, *, with_steps: bool = False) -> list[str]:
-    """Every trace id, in order of ingestion; `with_steps` leaves out benchmark runs that left no trace to look at."""
+    """Every trace id, in order of ingestion; `with_steps` leaves out executions that left no trace to look at."""
     trace = schema.trace.c
     query = select(trace.trace_id).order_by(trace.trace_key)
     is_bare = and_(trace.spans == 1, trace.warnings.like('%"no_trace: %'))

@@ -50,7 +50,7 @@ def show_judge(connection: Connection, judge_model: str | None, *, by: str) -> N
 
 
 def judge_opinion(connection: Connection, trace_id: str, judge_model: str) -> Opinion | None:
-    """What the judge model said of the trace in its first run, in a rater's words; None where it said nothing."""
+    """What the judge model said of the trace in its first repeat, in a rater's words; None where it said nothing."""
     comparison = compare_trace(connection, trace_id=trace_id, reference=JUDGE, judge_model=judge_model)
     answers = [cell for cell in comparison.cells if isinstance(cell.outcome, Verdict)]
     if not answers:

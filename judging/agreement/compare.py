@@ -1,6 +1,6 @@
-"""Two judges, prompts or runs on the same traces: differences, McNemar, Holm, and what flipped.
+"""Two judges, prompts or repeats on the same traces: differences, McNemar, Holm, and what flipped.
 
-Each side is a frame of its own, so any two authors, groups or runs can stand left and right.
+Each side is a frame of its own, so any two authors, groups or repeats can stand left and right.
 """
 
 from dataclasses import dataclass

@@ -137,7 +137,7 @@ class Inputs:
         return self.frame_or_none(name) is not None
 
     def rated_by(self, kind: Literal["judge", "annotator"]) -> pd.DataFrame:
-        """The ratings by runs of judges, or by people. Raises ValueError for another kind of rater."""
+        """The ratings by repeats of judges, or by people. Raises ValueError for another kind of rater."""
         ratings = frames.with_defaults(self.frame("ratings"), {"rater_kind": "judge"})
         unknown = sorted(set(ratings["rater_kind"].unique()) - {"judge", "annotator", "gold"})
         if unknown:

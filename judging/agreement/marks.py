@@ -68,8 +68,8 @@ def bias_lines(scored: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"n": [len(difference)], "mean": [mean], "sd": [sd]})
 
 
-def widest_runs(ratings: pd.DataFrame) -> pd.DataFrame:
-    """unit, rater, value of the units whose runs differ most, at most `MOST_MARKS` of them; `units`: of how many."""
+def widest_repeats(ratings: pd.DataFrame) -> pd.DataFrame:
+    """unit, rater, value of the units whose repeats differ most, at most `MOST_MARKS` of them; `units`: of how many."""
     known = ratings.dropna(subset=["value"])
     groups = known.groupby("unit")["value"]
     spread = (groups.max() - groups.min()).astype("float64")

@@ -58,7 +58,7 @@ ENOUGH_UNITS: Final = 30
 
 
 def pair_estimates(ratings: pd.DataFrame, *, draws: int = 0) -> pd.DataFrame:
-    """Every pair of raters (people, runs, judges as raters) on the units that both rated, one row a metric.
+    """Every pair of raters (people, repeats, judges as raters) on the units that both rated, one row a metric.
 
     `ratings`: unit, rater, value on 0..3; optional dimension, judge_model, split, state. One row per judge_model,
     dimension, split, rater_a, rater_b (by name) and metric of `PAIR_METRICS`: value, low, high (`scores.table_bounds`,

@@ -1,4 +1,4 @@
-"""Whether a judge explains itself alike in every run: the Semantic Consistency Index."""
+"""Whether a judge explains itself alike in every repeat: the Semantic Consistency Index."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def mean_pairwise_cosine(vectors: csr_array, groups: NDArray[np.int64]) -> Float
 
 
 def trace_consistency(rationales: pd.DataFrame, vectoriser: Vectoriser | None = None) -> pd.DataFrame:
-    """Mean pairwise cosine of a judge's rationales over runs, per trace.
+    """Mean pairwise cosine of a judge's rationales over repeats, per trace.
 
-    `rationales`: judge, trace_id, run, text; optional judge model, split. Missing and blank texts are left out.
-    Columns: judge_model, dimension, split, trace_id, runs (texts), cosine (NaN with fewer than two), vectoriser.
+    `rationales`: judge, trace_id, repeat, text; optional judge model, split. Missing and blank texts are left out.
+    Columns: judge_model, dimension, split, trace_id, repeats (texts), cosine (NaN with fewer than two), vectoriser.
     """
     chosen = vectoriser if vectoriser is not None else tfidf()
     parts = []
@@ -86,7 +86,7 @@ def trace_consistency(rationales: pd.DataFrame, vectoriser: Vectoriser | None = 
                     "dimension": dimension,
                     "split": split,
                     "trace_id": traces,
-                    "runs": np.bincount(group, minlength=len(traces)),
+                    "repeats": np.bincount(group, minlength=len(traces)),
                     "cosine": cosine,
                     "vectoriser": chosen.name,
                 }
@@ -95,7 +95,7 @@ def trace_consistency(rationales: pd.DataFrame, vectoriser: Vectoriser | None = 
     columns = {
         **KEYS,
         "trace_id": "object",
-        "runs": "int64",
+        "repeats": "int64",
         "cosine": "float64",
         "vectoriser": "object",
     }

@@ -174,6 +174,6 @@ def of_calibration(row: Mapping[str, Any], name: str) -> str:
     return known.get(name) or str(row["reason"])
 
 
-def of_runs(row: Mapping[str, Any], name: str) -> str:
+def of_repeats(row: Mapping[str, Any], name: str) -> str:
     """Of `reliability.unit_table`."""
     return "fewer than two repeats" if name in {"sd", "identical"} else "no score"

@@ -1,4 +1,4 @@
-"""How far raters, or the repeated runs of one judge, agree with themselves: Krippendorff's alpha and spread.
+"""How far raters, or the repeats of one judge, agree with themselves: Krippendorff's alpha and spread.
 
 The only module that imports `krippendorff` (GPL-3.0-or-later). Matrices are raters x units, NaN where missing.
 """
@@ -186,7 +186,7 @@ def alpha_bootstrap(
 ) -> Bootstrap:
     """Resample units (or their clusters, one number per unit) and compute alpha of every resample at once.
 
-    Units with the same counts of values are one pattern, so 1e5 units of five runs cost 126 rows. The ordinal
+    Units with the same counts of values are one pattern, so 1e5 units of five repeats cost 126 rows. The ordinal
     metric is recomputed in each resample from its own marginals. Undefined resamples are NaN. Raters are never
     resampled. Source: METRICS.md, measured there.
     """
@@ -321,10 +321,10 @@ def gwet_raters(counts: NDArray[np.generic], weights: Weights = "identity") -> E
     return Estimate(value=(observed - chance) / (1 - chance), n=int(paired.sum()), agreement=same)
 
 
-def run_spread(matrix: Floats, top: float = POINTS - 1) -> Floats:
-    """Sample standard deviation over runs of the scores scaled to [0, 1], per unit; NaN with one score or none.
+def repeat_spread(matrix: Floats, top: float = POINTS - 1) -> Floats:
+    """Sample standard deviation over repeats of the scores scaled to [0, 1], per unit; NaN with one score or none.
 
-    Source: Agent GPA Table 7. Shapes: (runs, units) to (units,); `top` is the best score of the scale.
+    Source: Agent GPA Table 7. Shapes: (repeats, units) to (units,); `top` is the best score of the scale.
     """
     known = ~np.isnan(matrix)
     rated = known.sum(axis=0)
@@ -335,13 +335,13 @@ def run_spread(matrix: Floats, top: float = POINTS - 1) -> Floats:
 
 
 def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Estimate:
-    """Mean over units of `run_spread` with Student's t interval of the mean; n counts units with two scores.
+    """Mean over units of `repeat_spread` with Student's t interval of the mean; n counts units with two scores.
 
     Source: Agent GPA Table 7 (`avg std` and the half-width of its 95 % interval, here high - value). No spread is below
     0, so the lower bound is not either. Edge: equal spreads (a judge that always says the same) give no interval, as
     resamples of them would not vary: a width of 0 would say that the estimate is certain.
     """
-    spread = run_spread(matrix, top)
+    spread = repeat_spread(matrix, top)
     spread = spread[~np.isnan(spread)]
     if len(spread) == 0:
         return Estimate(value=None, n=0, reason="fewer than two repeats")
@@ -353,9 +353,9 @@ def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Estimate:
 
 
 def share_identical(matrix: Floats) -> Estimate:
-    """Share of units whose runs all gave the same score, over units with two scores or more; Wilson's interval.
+    """Share of units whose repeats all gave the same score, over units with two scores or more; Wilson's interval.
 
-    Source: METRICS.md, reliability. A failed run neither agrees nor disagrees here; `share_unscored` counts it.
+    Source: METRICS.md, reliability. A failed repeat neither agrees nor disagrees here; `share_unscored` counts it.
     """
     pairable = pairable_units(matrix)
     n = pairable.shape[1]
@@ -389,7 +389,7 @@ KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"
 
 def reliability_columns() -> dict[str, str]:
     """Columns and types of `reliability_table`."""
-    counts = dict.fromkeys(("runs", "units", "n", "failed", "not_applicable", "undefined_draws"), "int64")
+    counts = dict.fromkeys(("repeats", "units", "n", "failed", "not_applicable", "undefined_draws"), "int64")
     floats = [
         *("alpha_interval", "alpha_low", "alpha_high", "alpha_jackknife_low", "alpha_jackknife_high"),
         *("p_below_667", "p_below_800", "alpha_ordinal", "alpha_nominal", "ac2", "agreement"),
@@ -400,10 +400,10 @@ def reliability_columns() -> dict[str, str]:
 
 
 def reliability_table(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:
-    """Consistency of each judge over its runs (Table 7), or of people over a dimension.
+    """Consistency of each judge over its repeats (Table 7), or of people over a dimension.
 
     `ratings`: unit, rater, value, and optionally dimension, judge_model, split, state, trace_id. One row per judge
-    model, judge and split: runs, units, n (units with two ratings), failed, not_applicable, interval alpha with its
+    model, judge and split: repeats, units, n (units with two ratings), failed, not_applicable, interval alpha with its
     bounds (`alpha_bounds`) and jackknife-t bounds, P(alpha < .667), P(alpha < .8) and undefined resamples, ordinal and
     nominal alpha, AC2, percent agreement, mean standard deviation with its interval, share of identical units,
     share of unscored replies. `reason` says of each undefined estimate why (`estimate.joined_reasons`).
@@ -417,7 +417,7 @@ def reliability_table(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = 
 
 
 def unit_table(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Each unit of each judge with the scores of its runs: the traces behind the estimates of Table 7.
+    """Each unit of each judge with the scores of its repeats: the traces behind the estimates of Table 7.
 
     One row per judge_model, dimension, split and unit: ratings (scored), failed, not_applicable, mean, low, high
     (least and greatest score), sd (of scores scaled to [0, 1], NaN with fewer than two), identical (missing likewise).
@@ -427,7 +427,7 @@ def unit_table(ratings: pd.DataFrame) -> pd.DataFrame:
         matrix = rating_matrix(part)
         values, known = matrix.values, ~np.isnan(matrix.values)
         rated = known.sum(axis=0)
-        spread = run_spread(values)
+        spread = repeat_spread(values)
         units = part["unit"].astype(str)
         frame = pd.DataFrame(
             {
@@ -515,7 +515,7 @@ def _judge_row(matrix: Matrix, draws: int, seed: int) -> dict[str, object]:
     }  # fmt: skip
     gaps: dict[str, str] = {name: one.reason for name, one in estimates.items() if one.reason is not None}
     row: dict[str, object] = {
-        "runs": len(matrix.raters),
+        "repeats": len(matrix.raters),
         "units": len(matrix.units),
         "n": point.n,
         "failed": matrix.failed,

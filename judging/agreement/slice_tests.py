@@ -250,7 +250,7 @@ def _rating_units(ratings: pd.DataFrame) -> dict[str, pd.DataFrame]:
     kinds = frames.with_defaults(with_traces(ratings), {"rater_kind": "judge"})
     judged, people = (kinds[kinds["rater_kind"] == kind] for kind in ("judge", "annotator"))
     values = {
-        REPEATED: (judged, reliability.run_spread),
+        REPEATED: (judged, reliability.repeat_spread),
         AMONG_PEOPLE: (people.assign(judge_model=AMONG_PEOPLE), raters.same_bucket),
     }
     return {kind: _unit_values(rows, function) for kind, (rows, function) in values.items()}

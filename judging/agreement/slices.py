@@ -146,7 +146,7 @@ def consistency_columns() -> dict[str, str]:
 
 def _repeat_rows(ratings: pd.DataFrame, draws: int) -> pd.DataFrame:
     table = reliability.reliability_table(ratings, draws=draws)
-    own = table[table["runs"] > 1]
+    own = table[table["repeats"] > 1]
     columns = [*reliability.KEYS, "n", "failed", "not_applicable"]
     parts = []
     for metric, of in CONSISTENCY_RATES.items():

@@ -450,7 +450,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Scores of each trace over repeats",
         needs=_RATINGS,
         build=lambda inputs: reliability.unit_table(inputs.rated_by("judge")),
-        why=reasons.of_runs,
+        why=reasons.of_repeats,
         unbounded=("mean", "low", "high", "sd", "identical"),
     ),
     Table(

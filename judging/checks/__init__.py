@@ -303,7 +303,7 @@ def judge_offline(trace: Trace, reading: TraceText | None = None) -> tuple[Verdi
 
     The score is 3 without a finding, else 2, 1 or 0 by the gravest impact (low, medium, high). What checks
     cannot judge is not applicable with a reason: PQ and PA without a plan, TS and TC without a call, all but EE
-    and GF without a recorded word of a model, EE without a step of any kind, and GF unless the run visibly
+    and GF without a recorded word of a model, EE without a step of any kind, and GF unless the trace visibly
     failed, since no rule can tell a right answer from a wrong one. With a `reading` the citations are written
     with its ordinals, else with span ids.
     """

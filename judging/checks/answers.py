@@ -99,7 +99,7 @@ def answer_on_failures(view: View) -> Iterator[Hit]:
 
 def gives_up(view: View) -> Iterator[Hit]:
     """An answer that says there is none leaves the user's goal unmet, whatever the reason. Only the last answer of the
-    run counts: it is what the user gets."""
+    trace counts: it is what the user gets."""
     finals = [thread.final for thread in view.threads if thread.final is not None and not thread.in_tool]
     for turn in sorted(finals, key=lambda turn: turn.span.seq)[-1:]:
         if GIVES_UP.search(turn.handed_in):

@@ -65,13 +65,13 @@ def stubborn_retry(view: View) -> Iterator[Hit]:
     same call again."""
     reported = {hit.span.span_id for hit in repeated_call(view)}
     for tools in view.work:
-        for run in _failing_runs(tools):
-            last = run[-1]
-            if len(run) >= CIRCLING and last.span_id not in reported:
+        for streak in _failing_streaks(tools):
+            last = streak[-1]
+            if len(streak) >= CIRCLING and last.span_id not in reported:
                 yield Hit(
                     span=last,
                     evidence=cut(last.status_message or last.output or ""),
-                    description=f"{last.tool_name or last.name} fails {len(run)} times in a row in the same way of use",
+                    description=f"{last.tool_name or last.name} fails {len(streak)} times in a row, called alike",
                 )
 
 
@@ -162,16 +162,16 @@ def _normal(arguments: str | None) -> str:
         return " ".join((arguments or "").split())
 
 
-def _failing_runs(tools: Iterable[Span]) -> Iterator[list[Span]]:
-    run: list[Span] = []
+def _failing_streaks(tools: Iterable[Span]) -> Iterator[list[Span]]:
+    streak: list[Span] = []
     for span in tools:
-        if run and (span.status != "ERROR" or span.tool_name != run[-1].tool_name):
-            yield run
-            run = []
+        if streak and (span.status != "ERROR" or span.tool_name != streak[-1].tool_name):
+            yield streak
+            streak = []
         if span.status == "ERROR":
-            run.append(span)
-    if run:
-        yield run
+            streak.append(span)
+    if streak:
+        yield streak
 
 
 _QUERY = re.compile(r'"(?:query|q|search_query|search_term|keywords)"\s*:\s*"((?:[^"\\]|\\.)+)"')

@@ -15,7 +15,7 @@ from tracejury.judging.judges.reply import Form
 from tracejury.judging.judges.rubric import AgentDescription, ExampleFinding, ExampleReply, Rubric
 
 Order = Literal["cache", "paper"]
-"""`cache`: trace, then rubric (judges and runs share the prefix). `paper`: rubric, trace, then the form."""
+"""`cache`: trace, then rubric (judges and repeats share the prefix). `paper`: rubric, trace, then the form."""
 
 MARK_LENGTH = 8  # hex digits of a fence
 

@@ -201,7 +201,7 @@ class _Reader:
             facts.append(f"agent {_one_line(span.agent)}")
         if span.kind == "TOOL" and span.tool_name and span.tool_name != span.name:
             facts.append(f"tool {_one_line(span.tool_name)}")
-        if span.depth > 0 or self.trace.outcome is None:  # else it is the benchmark's verdict on the run
+        if span.depth > 0 or self.trace.outcome is None:  # else it is the benchmark's verdict on the execution
             facts.append(span.status)
         if span.duration_s is not None:
             facts.append(f"{span.duration_s:.3g} s" + (" simulated" if span.clock == "sim" else ""))

@@ -15,13 +15,13 @@ class Spread:
     """What the uncertainty of a mean over errors comes of; the mean is a rate, or a difference of two rates.
 
     `variance` is that of one error's value: p (1 - p) of a rate (`rate_variance`), `difference_variance` of a
-    difference. `errors_a_trace` is the mean number of errors in a trace, `size_cv` the coefficient of variation of that
-    number. `icc` is the correlation of two errors of one trace, `repeat_icc` that of two repeats on the same error:
+    difference. `errors_per_trace` is the mean number of errors in a trace, `size_cv` its coefficient of
+    variation. `icc` is the correlation of two errors of one trace, `repeat_icc` that of two repeats on the same error:
     None where it is unknown, and then only one repeat can be planned. Raises `ValueError` for values out of range.
     """
 
     variance: float
-    errors_a_trace: float = 1.0
+    errors_per_trace: float = 1.0
     size_cv: float = 0.0
     icc: float = 0.0
     repeat_icc: float | None = None
@@ -29,8 +29,8 @@ class Spread:
     def __post_init__(self) -> None:
         if self.variance <= 0:
             raise ValueError(f"the variance is {self.variance:g}: nothing varies, so nothing can be planned from it")
-        if self.errors_a_trace <= 0 or self.size_cv < 0:
-            raise ValueError(f"errors a trace: {self.errors_a_trace:g} ± {self.size_cv:g}. Try: a mean above 0")
+        if self.errors_per_trace <= 0 or self.size_cv < 0:
+            raise ValueError(f"errors per trace: {self.errors_per_trace:g} ± {self.size_cv:g}. Try: a mean above 0")
         if not -1 <= self.icc <= 1:
             raise ValueError(f"the ICC is {self.icc:g}. Try: a value from 0 to 1")
         if self.repeat_icc is not None and not self.icc <= self.repeat_icc <= 1:
@@ -73,13 +73,13 @@ def design_effect(spread: Spread, repeats: int = 1) -> float:
     if repeats > 1 and spread.repeat_icc is None:
         raise ValueError("the correlation of repeats is unknown. Try: a judge with two repeats or more, or assume one")
     within = 1.0 if spread.repeat_icc is None else spread.repeat_icc
-    size = (1 + spread.size_cv**2) * spread.errors_a_trace
+    size = (1 + spread.size_cv**2) * spread.errors_per_trace
     return max(0.0, (1 - within) / repeats + within - spread.icc + size * spread.icc)
 
 
 def standard_error(spread: Spread, traces: float, repeats: int = 1) -> float:
     """Return the standard error of the mean over all errors of so many traces (`design_effect`)."""
-    errors = traces * spread.errors_a_trace
+    errors = traces * spread.errors_per_trace
     return sqrt(spread.variance * design_effect(spread, repeats) / errors)
 
 

@@ -15,7 +15,7 @@ from tracejury.judging.planning.design import Spread
 NO_BOUNDS: Final = "no interval: none of those tried covers the true value often enough"
 """Of ICC and design effect."""
 
-PARTS: Final = ("mean", "variance", "errors_a_trace", "size_cv", "icc", "design_effect")
+PARTS: Final = ("mean", "variance", "errors_per_trace", "size_cv", "icc", "design_effect")
 """What `clustered` finds from the sums of a trace, in this order."""
 
 
@@ -107,7 +107,7 @@ def pilot_of(repeats: pd.DataFrame, *, discordant: float | None = None) -> Pilot
         discordant=discordant,
         spread=Spread(
             variance=part["variance"],
-            errors_a_trace=part["errors_a_trace"],
+            errors_per_trace=part["errors_per_trace"],
             size_cv=part["size_cv"],
             icc=icc,
             repeat_icc=None if among is None else float(np.clip(among, icc, 1.0)),

@@ -164,7 +164,7 @@ def systematic_sample(chances: Mapping[str, float], *, seed: int) -> list[str]:
 def spread(scores: Iterable[Sequence[float]]) -> float | None:
     """How far judges are apart on a trace: the mean distance of two scores of the same dimension, 0..3.
 
-    One sequence of scores a dimension (all judges, all runs). None where no dimension was scored twice.
+    One sequence of scores a dimension (all judges, all repeats). None where no dimension was scored twice.
     """
     distances = [abs(a - b) for values in scores for a, b in combinations(values, 2)]
     return sum(distances) / len(distances) if distances else None

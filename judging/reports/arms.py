@@ -1,4 +1,4 @@
-"""Two sides to compare on the same traces: judge models, versions of judges, single runs, or people in a judge's
+"""Two sides to compare on the same traces: judge models, versions of judges, single repeats, or people in a judge's
 place.
 """
 
@@ -26,7 +26,7 @@ _PART = re.compile(r"(?:^|,)(judge_model|version|repeat|person)=")
 class Arm:
     """Who stands on one side: a judge model (all its judges), judge versions by their hash, or a person.
 
-    `repeat` is the run of a judge model or version, from 0. A person stands as the judge of every dimension.
+    `repeat` is that of a judge model or version, from 0. A person stands as the judge of every dimension.
     """
 
     judge_model: str | None = None

@@ -70,16 +70,16 @@ SUITES: Final = compare.SUITES
 
 
 def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
-    """People and judges as raters of the same units; a judge is named by its judge model, with the run where
-    several.
+    """People and judges as raters of the same units; a judge is named by its judge model, with the repeat where
+    there are several.
     """
-    runs = ratings.groupby("judge_model")["rater"].transform("nunique")
-    dimension = ratings["judge_model"].where(runs <= 1, ratings["judge_model"] + " " + ratings["rater"])
+    repeats = ratings.groupby("judge_model")["rater"].transform("nunique")
+    dimension = ratings["judge_model"].where(repeats <= 1, ratings["judge_model"] + " " + ratings["rater"])
     return ratings.assign(rater=ratings["rater"].where(ratings["judge_model"] == PEOPLE, dimension), judge_model="")
 
 
 def alpha_samples(sources: Sources) -> pd.DataFrame:
-    """`reliability.alpha_draws` of the runs of every judge that has several."""
+    """`reliability.alpha_draws` of the repeats of every judge that has several."""
     inputs = sources.inputs
     return reliability.alpha_draws(inputs.rated_by("judge"), draws=inputs.draws, seed=inputs.seed)
 
@@ -113,18 +113,18 @@ def rated(sources: Sources) -> pd.DataFrame:
     return as_raters(ratings)[["dimension", "rater"]].drop_duplicates(ignore_index=True)
 
 
-def run_marks(sources: Sources, judge_model: str, dimension: str) -> pd.DataFrame:
-    """`marks.widest_runs` of one judge."""
-    return marks.widest_runs(_runs_of(sources, judge_model, dimension))
+def repeat_marks(sources: Sources, judge_model: str, dimension: str) -> pd.DataFrame:
+    """`marks.widest_repeats` of one judge."""
+    return marks.widest_repeats(_ratings_of(sources, judge_model, dimension))
 
 
-def run_spread(sources: Sources, judge_model: str, dimension: str) -> pd.DataFrame:
-    """sd: the spread over runs of each trace of one judge, NaN with fewer than two."""
-    matrix = reliability.rating_matrix(_runs_of(sources, judge_model, dimension))
-    return pd.DataFrame({"sd": reliability.run_spread(matrix.values)})
+def repeat_spread(sources: Sources, judge_model: str, dimension: str) -> pd.DataFrame:
+    """sd: the spread over repeats of each trace of one judge, NaN with fewer than two."""
+    matrix = reliability.rating_matrix(_ratings_of(sources, judge_model, dimension))
+    return pd.DataFrame({"sd": reliability.repeat_spread(matrix.values)})
 
 
-def _runs_of(sources: Sources, judge_model: str, dimension: str) -> pd.DataFrame:
+def _ratings_of(sources: Sources, judge_model: str, dimension: str) -> pd.DataFrame:
     ratings = sources.frames.ratings
     return ratings[(ratings["judge_model"] == judge_model) & (ratings["dimension"] == dimension)]
 
@@ -427,7 +427,7 @@ def incomplete(sources: Sources) -> pd.DataFrame:
 
 
 def repeated(sources: Sources) -> pd.DataFrame:
-    """judge_model, dimension, split of the judges with two runs or more."""
+    """judge_model, dimension, split of the judges with two repeats or more."""
     keys = ["judge_model", "dimension", "split"]
     repeats = sources.inputs.rated_by("judge").groupby(keys, sort=False)["rater"].nunique()
     return repeats[repeats > 1].reset_index()[keys]
@@ -505,7 +505,7 @@ DERIVED: Final = tuple(name for name, value in Inputs.__dict__.items() if isinst
 """Tables that `Inputs` derives and shares; each is an estimate of its own."""
 _GIVEN, _DERIVED = frozenset({*FRAMES, *OPINIONS}), frozenset(DERIVED)
 
-_RUNS: Final = ("reference", "matches", "missing", "repeat", "blind_only", "guideline", "tolerance")
+_REPEATS: Final = ("reference", "matches", "missing", "repeat", "blind_only", "guideline", "tolerance")
 _PEOPLE: Final = ("reference", "judge_models", "dimensions", "versions", "matches", "missing", "repeat", "same_traces")
 _RATERS: Final = ("reference", "matches", "missing", "repeat", "tolerance")
 
@@ -536,9 +536,9 @@ ESTIMATES: Final[Mapping[str, Recipe]] = {
         "table.people_slices", "table.people_error_slices", is_slow=True,
     ),
     # of the repeats of judges alone
-    **_each("consistency", "alpha_samples", "run_marks", "run_spread", "repeated", "rationales", ignores=_RUNS),
-    **_each("table.table_07_consistency", ignores=_RUNS),
-    **_each("trace_rationales", "table.rationale_consistency", ignores=_RUNS, is_slow=True),
+    **_each("consistency", "alpha_samples", "repeat_marks", "repeat_spread", "repeated", ignores=_REPEATS),
+    **_each("rationales", "table.table_07_consistency", ignores=_REPEATS),
+    **_each("trace_rationales", "table.rationale_consistency", ignores=_REPEATS, is_slow=True),
     # of people alone
     **_each(
         "people_estimates", "human_ceiling", "table.human_ceiling", "rows_for_people",

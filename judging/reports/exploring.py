@@ -145,7 +145,7 @@ def _sharing_words(errors: pd.DataFrame, label_id: str) -> pd.DataFrame:
     return pd.concat([chosen, others.loc[[place for _, _, place in nearest]]])
 
 
-PLACES = 10  # equal parts of a run that positions are counted in
+PLACES = 10  # equal parts of a trace that positions are counted in
 PLACED = ("trace_id", "side", "place", "count")
 
 
@@ -176,7 +176,7 @@ def _first_cited() -> Subquery:
 
 
 def placed_findings(connection: Connection, place: int) -> pd.DataFrame:
-    """The findings that `finding_places` counts in a part of the run.
+    """The findings that `finding_places` counts in a part of the trace.
 
     trace_id, judge_model (its version named where it is no more the newest), judge, repeat, dimension, impact,
     description, finding_key, seq, span_id: of the first span that it cites.
@@ -225,7 +225,7 @@ def carrying(errors: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
 
 
 class _First(NamedTuple):
-    """The first span of an error, and in which part of the run it stands."""
+    """The first span of an error, and in which part of the trace it is."""
 
     seq: int | None
     place: int | None
@@ -245,7 +245,7 @@ def _first_spans(connection: Connection, errors: pd.DataFrame) -> list[_First | 
 
 
 def _place(seq: ColumnElement[int], spans: ColumnElement[int]) -> ColumnElement[int]:
-    """The part of the run: the last span belongs to the last part."""
+    """The part of the trace: the last span belongs to the last part."""
     return case((spans <= 1, 0), (seq >= spans - 1, PLACES - 1), else_=seq * PLACES // (spans - 1))
 
 

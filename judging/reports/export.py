@@ -174,9 +174,9 @@ class Facts:
 
 def facts_of(frames: Frames | LazyFrames) -> Facts:
     """Counted from the frames."""
-    runs = frames.ratings[frames.ratings["rater_kind"] == "judge"]  # people are no judge model
+    judged = frames.ratings[frames.ratings["rater_kind"] == "judge"]  # people are no judge model
     pairs, overlap = compared(frames.error_pairs, frames.overlap), frames.overlap
-    judge_models = sorted(set(frames.error_pairs["judge_model"]) | set(runs["judge_model"]))
+    judge_models = sorted(set(frames.error_pairs["judge_model"]) | set(judged["judge_model"]))
     return Facts(
         reference=frames.reference,
         judge_models=[str(judge_model) for judge_model in judge_models],

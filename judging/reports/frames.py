@@ -622,7 +622,7 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, filters: Filters, golds:
     The adjudicated gold is of kind `gold`: made from what people said, it would raise every ceiling.
     """
     judged = _scoring(cells)
-    runs = pd.DataFrame(
+    judges = pd.DataFrame(
         {
             "unit": judged["trace_id"],
             "trace_id": judged["trace_id"],
@@ -649,7 +649,7 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, filters: Filters, golds:
             "state": pd.Series("scored", index=scores.index).mask(is_out, "not_applicable"),
         }
     )
-    return pd.concat([runs, people], ignore_index=True)
+    return pd.concat([judges, people], ignore_index=True)
 
 
 def _those(cells: pd.DataFrame, is_counted: pd.Series) -> pd.DataFrame:

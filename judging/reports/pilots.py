@@ -60,7 +60,7 @@ def load_pilot(connection: Connection, filters: Filters, judge_models: Sequence[
         judge_models=tuple(judge_models),
         pilot=pilot,
         reliability=people_reliability(people),
-        costs=UnitCosts(minutes=minutes_a_trace(connection), dollars=dollars_a_trace(spent, judge_models)),
+        costs=UnitCosts(minutes=minutes_per_trace(connection), dollars=dollars_a_trace(spent, judge_models)),
         not_matched=not_matched,
         unpriced=int(spent["cost_usd"].isna().sum()),
     )
@@ -74,7 +74,7 @@ def _not_matched(pairs: pd.DataFrame) -> int:
     return int(waiting.sum())
 
 
-def minutes_a_trace(connection: Connection) -> float | None:
+def minutes_per_trace(connection: Connection) -> float | None:
     """Return the mean active minutes of a submitted review, over all people; None where no review was timed."""
     review = tables.review
     return connection.scalar(

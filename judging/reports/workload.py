@@ -14,7 +14,7 @@ from tracejury.judging.queues.queue_store import FIRST
 from tracejury.judging.store import tables
 
 COUNTS = ("submitted", "skipped", "errors")
-MEANS = ("errors_a_trace", "minutes_a_trace")
+MEANS = ("errors_per_trace", "minutes_per_trace")
 _MS = 60_000.0  # in a minute
 _MOMENTS = ("_n", "_sum", "_squares", "_cubes")
 

@@ -124,7 +124,7 @@ def _new_run(engine: Engine, versions: dict[str, JudgeVersion], author: str) -> 
     with write_transaction(engine, JUDGES) as connection:
         for judge in versions.values():
             ensure_judge_version(connection, judge)
-        spec: dict[str, Json] = {"model": MODEL, "judges": [*versions], "runs": 1, "mode": "checks"}
+        spec: dict[str, Json] = {"model": MODEL, "judges": [*versions], "repeats": 1, "mode": "checks"}
         return add_run(connection, name="offline checks", spec=spec, author=author, status="running")
 
 

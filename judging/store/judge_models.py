@@ -118,13 +118,13 @@ def judge_versions(connection: Connection) -> list[JudgeVersion]:
 
 
 def repeats(connection: Connection) -> list[int]:
-    """The numbers of the runs that have finished a cell, from 0."""
+    """The numbers of the repeats that have finished a cell, from 0."""
     query = select(tables.cell.c.repeat).where(tables.cell.c.state.in_(CELL_STATES)).distinct()
     return sorted(int(repeat) for repeat in connection.scalars(query))
 
 
-def later_runs(connection: Connection) -> list[tuple[str, int]]:
-    """Each judge model with each of its runs after run 0 that has finished a cell."""
+def later_repeats(connection: Connection) -> list[tuple[str, int]]:
+    """Each judge model with each of its repeats after repeat 0 that has finished a cell."""
     cell, names = tables.cell, version_names(connection)
     rows = connection.execute(
         select(cell.c.judge_version, cell.c.repeat).where(cell.c.state.in_(CELL_STATES), cell.c.repeat > 0).distinct()

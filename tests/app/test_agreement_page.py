@@ -167,7 +167,7 @@ def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_pa
     table = open_page("agreement", view="Consistency").dataframe[0].value
     assert list(table["judge_model"]) == [REPEATED]
     # 6 traces by 3 runs, one of them failed
-    assert (table["runs"].iloc[0], table["n"].iloc[0], table["failed"].iloc[0]) == (3, 6, 1)
+    assert (table["repeats"].iloc[0], table["n"].iloc[0], table["failed"].iloc[0]) == (3, 6, 1)
     # 4 of 6 traces were scored alike in all runs, by Wilson between .30 and .90; 1 of 18 judgements failed
     assert table["identical"].iloc[0] == "0.667 [0.300, 0.903]"
     assert table["unscored"].iloc[0].startswith("0.056 [0.004, 0.454]")  # of 6 traces
@@ -235,7 +235,7 @@ CHARTS = {
     "Overview": ("chart-forest", "chart-impact"),
     "Errors": ("chart-strip", "chart-grid", "chart-map"),
     "Scores": ("chart-confusion", "chart-buckets", "chart-bias", "chart-prevalence"),
-    "Consistency": ("chart-runs", "chart-spread", "chart-alpha", "chart-sci"),
+    "Consistency": ("chart-repeats", "chart-spread", "chart-alpha", "chart-sci"),
     "Raters": ("chart-raters", "chart-items"),
     "A against B": ("chart-versus",),
     "Team": ("chart-team",),
@@ -343,11 +343,11 @@ def test_the_bias_of_all_judges_has_an_interval_as_each_judge_s_has(shown: Works
 def test_means_of_the_team_have_intervals_and_few_traces_none_too_sure(shown: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement", view="Team").dataframe[0].value.set_index("annotator")
     assert list(table["submitted"]) == [7, 7]
-    told = re.fullmatch(r"([\d.]+) \[([\d.]+), ([\d.]+)\]  n (\d+)", table.loc["ben", "errors_a_trace"])
+    told = re.fullmatch(r"([\d.]+) \[([\d.]+), ([\d.]+)\]  n (\d+)", table.loc["ben", "errors_per_trace"])
     assert told is not None
     assert told.group(1, 4) == ("3.4", "7")  # 24 errors
     assert 0 <= float(told[2]) < 3.4 < float(told[3])
-    assert set(table["minutes_a_trace"]) == {"n/a: no trace timed"}  # imported
+    assert set(table["minutes_per_trace"]) == {"n/a: no trace timed"}  # imported
 
 
 def test_a_bar_of_the_team_lists_the_traces_that_the_person_submitted(full: Workspace, open_page: OpenPage) -> None:

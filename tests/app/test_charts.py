@@ -189,7 +189,7 @@ def test_bias_lines_are_the_mean_and_two_deviations() -> None:
     np.testing.assert_allclose(np.array(figure.data[0].y), [1, 0, 1, 0], atol=0.081)
 
 
-def test_run_strip_sorts_by_spread_and_draws_no_failed_run() -> None:
+def test_repeat_strip_sorts_by_spread_and_draws_no_failed_repeat() -> None:
     ratings = pd.DataFrame(
         [
             ("t1", "repeat 0", 2),
@@ -200,7 +200,7 @@ def test_run_strip_sorts_by_spread_and_draws_no_failed_run() -> None:
         ],
         columns=["unit", "rater", "value"],
     ).astype({"value": "float64"})
-    figure = charts.run_strip(ratings)
+    figure = charts.repeat_strip(ratings)
     marks = {(x, y, trace.name) for trace in figure.data for x, y in zip(trace.x, trace.y, strict=True)}
     assert (0, "repeat 1", "score 3") in marks  # t2 spreads most
     assert len(marks) == 4

@@ -326,7 +326,7 @@ def test_every_estimate_is_there_once_with_its_n_and_reason(shown: Workspace) ->
     assert not long.duplicated(["judge_model", "dimension", "split", "metric"]).any()
     undefined = long[long["value"].isna()]
     assert undefined["reason"].notna().all()
-    assert {"caught.recall", "localized.f1", "scores.ac2", "runs.alpha_interval"} <= set(long["metric"])
+    assert {"caught.recall", "localized.f1", "scores.ac2", "repeats.alpha_interval"} <= set(long["metric"])
 
 
 def test_rows_of_a_trace_that_one_labels_blind_do_not_leave_and_the_manifest_says_so(

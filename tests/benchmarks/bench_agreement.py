@@ -48,7 +48,7 @@ def cpu_ms(work: Callable[[], object], repeats: int = 5) -> float:
     return 1000 * min(times)
 
 
-def runs_of_a_judge(units: int, seed: int = 7) -> NDArray[np.float64]:
+def repeats_of_a_judge(units: int, seed: int = 7) -> NDArray[np.float64]:
     """Five runs of a fairly consistent judge on a scale of 0 to 3 (5, units)."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 4, units)
@@ -58,7 +58,7 @@ def runs_of_a_judge(units: int, seed: int = 7) -> NDArray[np.float64]:
 
 def alpha_race(units: int, draws: int, timed: int, least_ratio: float, most_ms: float | None) -> Race:
     """Our alpha bootstrap beside a loop that resamples units and calls `krippendorff`."""
-    matrix = runs_of_a_judge(units)
+    matrix = repeats_of_a_judge(units)
     rng = np.random.default_rng(1)
 
     def loop() -> None:

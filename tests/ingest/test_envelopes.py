@@ -745,7 +745,7 @@ BAD: dict[str, tuple[object, str, str]] = {
         "holds scores of trace t", "labels import",
     ),
     "atif without steps": ({"schema_version": "ATIF-v1.6", "steps": 7}, "without a list `steps`", "again"),
-    "swe-agent without messages": ({"trajectory": [], "history": [], "info": {}}, "a run without messages", "whole"),
+    "swe-agent without messages": ({"trajectory": [], "history": [], "info": {}}, "a trace without messages", "whole"),
     "unknown": ({"acme": {"request": "hello"}}, "no known trace format", "tracejury map suggest FILE"),
 }  # fmt: skip
 

@@ -33,11 +33,11 @@ def test_errors_and_minutes_are_means_over_submitted_traces_with_their_interval(
         table = workload(connection).set_index("annotator")
     assert list(table.index) == ["ada", "ben"]  # the gold is nobody's work
     ada, ben = table.loc["ada"], table.loc["ben"]
-    for name, values in (("errors_a_trace", [1, 0, 1]), ("minutes_a_trace", [1, 2, 3])):
+    for name, values in (("errors_per_trace", [1, 0, 1]), ("minutes_per_trace", [1, 2, 3])):
         (low,), (high,) = mean_bounds(*(np.array([np.sum(np.power(values, power))]) for power in range(4)))
         assert ada[f"{name}_n"] == 3
         assert ada[name] == pytest.approx(np.mean(values))
         assert (ada[f"{name}_low"], ada[f"{name}_high"]) == pytest.approx((max(low, 0), high))
     assert ada[list(COUNTS)].tolist() == [3, 0, 3]  # the error of the open trace is one
-    assert (ben["errors_a_trace"], ben["errors_a_trace_n"], ben["minutes_a_trace_n"]) == (0, 1, 0)
-    assert ben[["errors_a_trace_low", "minutes_a_trace", "minutes_a_trace_high"]].isna().all()
+    assert (ben["errors_per_trace"], ben["errors_per_trace_n"], ben["minutes_per_trace_n"]) == (0, 1, 0)
+    assert ben[["errors_per_trace_low", "minutes_per_trace", "minutes_per_trace_high"]].isna().all()

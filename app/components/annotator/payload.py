@@ -21,7 +21,7 @@ HEAD = 4_000  # characters of a long text that are sent at once
 FIRST_TEXTS = 700_000  # characters of text that travel with the index
 BLOCK_COST = 250  # what a block weighs beside its texts
 LAYOUT_ROOM = 150_000  # characters of texts whose layouts one answer holds
-_VERDICT_WARNINGS = ("outcome_unclear:", "judge_exception:")  # they tell what the benchmark made of the run
+_VERDICT_WARNINGS = ("outcome_unclear:", "judge_exception:")  # they tell what the benchmark made of the execution
 
 
 class TraceHead(Protocol):

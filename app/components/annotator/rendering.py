@@ -247,7 +247,7 @@ class _Markdown:
 def _highlighted(code: str, places: Sequence[int], language: str) -> Iterator[Node]:
     """Leaves of `code`, each character `n` of which stands at `places[n]` of the text."""
     for start, end, name in _pieces(code, language):
-        for first, last in _runs(places, start, end):
+        for first, last in _stretches(places, start, end):
             yield [name, [first, last]] if name else [first, last]
 
 
@@ -267,7 +267,7 @@ def _pieces(code: str, language: str) -> Iterator[tuple[int, int, str]]:
         yield at, len(code), ""
 
 
-def _runs(places: Sequence[int], start: int, end: int) -> Iterator[tuple[int, int]]:
+def _stretches(places: Sequence[int], start: int, end: int) -> Iterator[tuple[int, int]]:
     """The stretches of the text in which the characters `start` to `end` stand one after another."""
     first = start
     for number in range(start + 1, end + 1):

@@ -35,7 +35,13 @@ from tracejury.app.components.charts.scores import (
     score_bars,
     score_grid,
 )
-from tracejury.app.components.charts.spread import consistency_violins, in_bar, item_strip, run_strip, spread_histogram
+from tracejury.app.components.charts.spread import (
+    consistency_violins,
+    in_bar,
+    item_strip,
+    repeat_strip,
+    spread_histogram,
+)
 from tracejury.app.components.charts.style import (
     CARD,
     FAINT,
@@ -92,7 +98,7 @@ __all__ = [
     "ranks",
     "rater_dots",
     "rater_grid",
-    "run_strip",
+    "repeat_strip",
     "score_bars",
     "score_grid",
     "size_bars",

@@ -26,7 +26,7 @@ from tracejury.app.components.charts.style import (
 from tracejury.judging.agreement.marks import MOST_ITEMS, MOST_MARKS, disputed_items
 
 
-def run_strip(ratings: pd.DataFrame, *, units: int | None = None) -> go.Figure:
+def repeat_strip(ratings: pd.DataFrame, *, units: int | None = None) -> go.Figure:
     """Traces by repeats, colour the score; traces with the widest spread first; each mark can be clicked.
 
     `ratings`: unit, rater, value (missing: unscored), a mark each; `units`: of how many, where these are a part.
@@ -51,7 +51,7 @@ def item_strip(ratings: pd.DataFrame) -> go.Figure:
 
 
 SPREAD_BINS: Final = np.arange(16) / 20
-"""Bounds of the bars of `spread_histogram`; scores 0 and 1 of two runs are .707 apart."""
+"""Bounds of the bars of `spread_histogram`; scores 0 and 1 of two repeats are .707 apart."""
 
 
 def in_bar(spread: pd.Series, bounds: tuple[float, float]) -> pd.Series:
@@ -61,7 +61,7 @@ def in_bar(spread: pd.Series, bounds: tuple[float, float]) -> pd.Series:
 
 
 def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
-    """Histogram of the standard deviation over runs of each trace, scores scaled to 0..1; each bar can be clicked.
+    """Histogram of the standard deviation over repeats of each trace, scores scaled to 0..1; each bar can be clicked.
 
     `customdata` is the bar's (lower, upper) bound; a bar holds what is at least the one and below the other.
     """

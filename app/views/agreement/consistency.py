@@ -41,18 +41,18 @@ from tracejury.judging.reports.filters import Filters
 @with_placeholder(height=700)
 def consistency_view(filters: Filters, inputs: Inputs) -> None:
     table = inputs.consistency
-    if table.empty or int(table["runs"].max()) < 2:
+    if table.empty or int(table["repeats"].max()) < 2:
         st.info(
             "Consistency needs two or more repeats of the same judge on the same traces. Try: start a run with "
             "repeats on the Runs page, or `tracejury judge --repeats 5`."
         )
         return
-    repeated = table[table["runs"] > 1]
+    repeated = table[table["repeats"] > 1]
     with st.container(border=True):
         consistency_table(filters, repeated)
     paint("consistency")
     with st.container(border=True):
-        runs_card(filters, with_labels(repeated))
+        repeats_card(filters, with_labels(repeated))
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
         alpha_card(filters)
@@ -90,7 +90,7 @@ CONSISTENCY = {"alpha_interval": "alpha", "mean_sd": "mean_sd", "identical": "id
 
 def consistency_cells(table: pd.DataFrame, several: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The estimates of consistency with their intervals, and which of them are grey."""
-    shown = table[["judge_model", "dimension", *several, "runs", "n", "failed", "not_applicable"]].reset_index(
+    shown = table[["judge_model", "dimension", *several, "repeats", "n", "failed", "not_applicable"]].reset_index(
         drop=True
     )
     for name, bounds in CONSISTENCY.items():
@@ -110,25 +110,25 @@ def _with_bounds(value: float | None, low: float | None, high: float | None, rea
 
 
 @card(
-    "runs",
+    "repeats",
     "Traces by repeats",
     "Colour: the score of each repeat. Below: the standard deviation over repeats, scores scaled to 0..1.",
     height=560,
 )
-def runs_card(filters: Filters, table: pd.DataFrame) -> None:
-    label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
+def repeats_card(filters: Filters, table: pd.DataFrame) -> None:
+    label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="repeats_judge", width=240)
     judge_model, dimension = table.loc[table["label"] == label, ["judge_model", "dimension"]].iloc[0]
-    marks = open_to_me(estimate(filters, "run_marks", str(judge_model), str(dimension)))
+    marks = open_to_me(estimate(filters, "repeat_marks", str(judge_model), str(dimension)))
     event = plot(
-        charts.run_strip(marks, units=int(marks["units"].iloc[0]) if len(marks) else None),
-        key="chart-runs",
+        charts.repeat_strip(marks, units=int(marks["units"].iloc[0]) if len(marks) else None),
+        key="chart-repeats",
         alt="Score strip",
     )
     point = chosen_point(event)
     if point is not None:
         opened = compare_link(filters, trace=str(point[0]), judge_model=str(judge_model), repeat=repeat_of(point[1]))
-        open_trace(opened, key="runs-open")
-    spread = estimate(filters, "run_spread", str(judge_model), str(dimension))
+        open_trace(opened, key="repeats-open")
+    spread = estimate(filters, "repeat_spread", str(judge_model), str(dimension))
     event = plot(charts.spread_histogram(spread["sd"].to_numpy()), key="chart-spread", alt="Standard deviations")
     point = chosen_point(event)
     if point is not None:

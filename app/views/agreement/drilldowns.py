@@ -20,9 +20,9 @@ from tracejury.judging.reports.filters import Filters
 
 
 def drill_into_estimate(filters: Filters, name: str, judge_model: str, dimension: str, split: str, *, key: str) -> None:
-    """What an estimate of `JUDGE_METRICS` counts: errors, traces with two scores, traces with several runs."""
+    """What an estimate of `JUDGE_METRICS` counts: errors, traces with two scores, traces with several repeats."""
     kind, _, metric = name.partition(".")
-    if kind == "runs":
+    if kind == "repeats":
         drill_into_repeats(filters, judge_model, dimension, split, key=key)
     elif kind == "scores":
         drill_into_scores(filters, judge_model=judge_model, dimension=dimension, split=split, metric=metric, key=key)
@@ -79,7 +79,7 @@ def drill_into_repeats(
     between: tuple[float, float] | None = None,
     of: pd.Series | None = None,
 ) -> None:
-    """The traces of a judge's runs; `between`: those whose spread lies there; `of`: these traces alone."""
+    """The traces of a judge's repeats; `between`: those whose spread lies there; `of`: these traces alone."""
     table = estimate(filters, "table.trace_spread")
     rows = table[
         (table["judge_model"] == judge_model)
@@ -206,11 +206,11 @@ def compare_link(
     dimension: str | None = None,
     repeat: int | None = None,
 ) -> dict[str, str]:
-    """The address of a trace on the Compare page, under the judge, run and person that the estimate was made of.
+    """The address of a trace on the Compare page, under the judge, repeat and person that the estimate was made of.
 
     An error of a majority opens under `person`, whose label it goes by.
     """
-    run = filters.repeat if repeat is None else repeat
+    repeat = filters.repeat if repeat is None else repeat
     shown = person if filters.reference in majority.REFERENCE_KINDS else filters.reference
     named = dimension if dimension in DIMENSIONS else None
     return link_params(
@@ -219,5 +219,5 @@ def compare_link(
         person=shown,
         pair=pair,
         dimension=named,
-        repeat_no=str(run) if run else None,
+        repeat_no=str(repeat) if repeat else None,
     )

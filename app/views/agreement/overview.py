@@ -174,7 +174,7 @@ RANK_COLUMNS: dict[str, ColumnConfig] = {
 def forest_card(filters: Filters) -> None:
     inputs = estimates.inputs(filters)
     counts = counts_of(filters)
-    kinds = {"scores": counts["score_pairs"], "runs": len(estimate(filters, "repeated"))}
+    kinds = {"scores": counts["score_pairs"], "repeats": len(estimate(filters, "repeated"))}
     offered = [one for one in JUDGE_METRICS if kinds.get(one.kind, counts["error_pairs"])]
     if not offered:
         st.caption("These filters select no errors and no scores.")

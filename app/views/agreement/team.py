@@ -77,7 +77,7 @@ def team_table(table: pd.DataFrame) -> int | None:
     return chosen_row(event, len(text))
 
 
-TEAM_MEANS = {"errors_a_trace": "nothing submitted", "minutes_a_trace": "no trace timed"}
+TEAM_MEANS = {"errors_per_trace": "nothing submitted", "minutes_per_trace": "no trace timed"}
 
 
 @st.fragment(key="card-skipped")

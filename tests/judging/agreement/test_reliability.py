@@ -1,4 +1,4 @@
-"""Krippendorff's alpha, its references and edges, and the spread over runs."""
+"""Krippendorff's alpha, its references and edges, and the spread over repeats."""
 
 from dataclasses import replace
 
@@ -248,7 +248,7 @@ def test_collapsing_units_changes_no_jackknife() -> None:
 
 def test_spread_is_the_sample_deviation_of_scaled_scores() -> None:
     matrix = np.array([[0, 3, 1], [3, 3, NAN], [NAN, 3, NAN]])
-    spread = reliability.run_spread(matrix)
+    spread = reliability.repeat_spread(matrix)
     # scores 0 and 1: deviation 1/sqrt(2); three equal: 0; one score: undefined
     assert spread[0] == pytest.approx(2**-0.5)
     assert spread[1] == 0
@@ -347,7 +347,7 @@ def test_the_table_of_consistency_has_one_row_a_judge() -> None:
     assert row["alpha_low"] < row["alpha_interval"] < row["alpha_high"]
     assert row["alpha_jackknife_low"] < row["alpha_interval"] < row["alpha_jackknife_high"]
     assert row["mean_sd_ci95"] == pytest.approx(row["mean_sd_high"] - row["mean_sd"])
-    assert (row["runs"], row["units"], row["n"]) == (5, 30, 30)
+    assert (row["repeats"], row["units"], row["n"]) == (5, 30, 30)
     blank = table.set_index("dimension").loc["PQ"]
     assert np.isnan(blank["alpha_interval"])
     assert (blank["agreement"], blank["identical"], blank["ac2"]) == (1, 1, 1)

@@ -245,7 +245,7 @@ def test_negative_estimates_are_numbers_not_formulas() -> None:
 
 
 def test_people_and_runs_are_told_apart(full: dict[str, pd.DataFrame]) -> None:
-    assert full["table_07_consistency"].iloc[0]["runs"] == 2
+    assert full["table_07_consistency"].iloc[0]["repeats"] == 2
     assert full["human_ceiling"].iloc[0]["raters"] == 3
     assert len(full["rater_pairs"]) == 10
 

@@ -33,7 +33,7 @@ def test_a_rate_is_planned_as_the_textbook_does() -> None:
 
 def test_the_design_effect_is_kish_s_and_a_mean_over_repeats_has_less_noise() -> None:
     """20 errors a trace, ICC .05: 1 + 19 * .05 = 1.95; perfect repeats change nothing, noisy ones help."""
-    of = {"variance": 0.25, "errors_a_trace": 20.0, "icc": 0.05}
+    of = {"variance": 0.25, "errors_per_trace": 20.0, "icc": 0.05}
     assert design.design_effect(Spread(**of)) == pytest.approx(1.95)
     assert design.design_effect(Spread(**of, repeat_icc=1.0), 5) == pytest.approx(1.95)
     assert design.design_effect(Spread(**of, repeat_icc=0.6), 5) == pytest.approx(1.95 - 0.4 * 4 / 5)
@@ -91,7 +91,7 @@ def difference_of_study(rng: np.random.Generator, traces: int, shift: float, rep
 
 SIMULATED = Spread(
     variance=0.15**2 + 0.25**2 + 0.4**2,
-    errors_a_trace=5.0,
+    errors_per_trace=5.0,
     size_cv=float(np.sqrt(np.arange(1, 10).var()) / 5),
     icc=0.15**2 / (0.15**2 + 0.25**2 + 0.4**2),
     repeat_icc=(0.15**2 + 0.25**2) / (0.15**2 + 0.25**2 + 0.4**2),

@@ -60,7 +60,7 @@ def test_a_pilot_finds_the_components_that_made_it() -> None:
     assert pilot.spread is not None
     assert pilot.spread.icc == pytest.approx(0.2, abs=0.03)
     assert pilot.spread.repeat_icc == pytest.approx(0.5, abs=0.03)
-    assert pilot.spread.errors_a_trace == pytest.approx(4, abs=0.15)
+    assert pilot.spread.errors_per_trace == pytest.approx(4, abs=0.15)
     assert pilot.spread.variance == pytest.approx(1, abs=0.05)
     assert pilot.effect is not None
 
