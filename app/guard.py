@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,6 +24,8 @@ PATIENCE_S = 30.0
 """Seconds that a connection may stand still, unless `config.timeout_s` is set."""
 SLOWEST = 2_000
 """Bytes a second that must come or be taken while they are waited for, on average over that time."""
+_HOST = re.compile(r"\[([^\[\]]*)\](?::\d*)?|([^:\[\]]*)(?::\d*)?|([^\[\]]*:[^\[\]]*:[^\[\]]*)")
+"""[address of IPv6]:port, name:port, or an address of IPv6 by itself."""
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_SITE = frozenset({"same-origin", "none"})
 HEADERS = {
@@ -96,14 +100,14 @@ class Guard:
         return bool(WILDCARDS & self.hosts) and _is_address(name)  # no name of an attacker's leads to an address
 
     def _is_own(self, origin: str, host: str) -> bool:
-        at = urlsplit(origin).netloc
+        at = host_of_origin(origin)
         return bool(at) and (at == host or (self.hosts is not None and host_name(at) in self.hosts - LOCAL))
 
     def _of_one_origin(self, scope: Scope) -> Scope:
         """The request under the name that its page has: behind a proxy the two may differ, and Streamlit would then
         look its own address up outside.
         """
-        at = urlsplit(Headers(scope=scope).get("origin") or "").netloc.encode("latin-1")
+        at = host_of_origin(Headers(scope=scope).get("origin")).encode("latin-1")
         others = [pair for pair in scope["headers"] if pair[0] != b"host"]
         return {**scope, "headers": [*others, (b"host", at)]} if at else scope
 
@@ -158,12 +162,14 @@ async def _in_time(
     async def received() -> Message:
         nonlocal is_over
         try:
-            return await body.next()
+            message = await body.next()
         except _TooSlowError:
             if not has_begun:
                 await _too_slow(scope, receive, send)
             is_over = True
             raise
+        is_over = message["type"] == "http.disconnect"
+        return message
 
     async def sent(message: Message) -> None:
         nonlocal has_begun
@@ -171,7 +177,7 @@ async def _in_time(
         if not is_over:
             await send(message)
 
-    with suppress(_TooSlowError):
+    with suppress(_TooSlowError, ClientDisconnect):  # nobody is there any more who would be answered
         await app(scope, received, sent)
 
 
@@ -195,10 +201,21 @@ def with_headers(send: Send, host: str) -> Send:
 
 
 def host_name(host: str) -> str:
-    """The name of a Host header, without port, in lower case; an address of IPv6 without its brackets."""
-    has_port = host.count(":") == 1 or "]:" in host  # an address of IPv6 without brackets has more colons
-    name = host.rsplit(":", 1)[0] if has_port else host
-    return name.strip("[]").rstrip(".").lower()
+    """The name of a Host header, without port, in lower case; an address of IPv6 without its brackets.
+
+    What is no host with a port stays as it is, and is the name of nothing.
+    """
+    parts = _HOST.fullmatch(host)
+    name = next((part for part in parts.groups() if part is not None), "") if parts else host
+    return name.rstrip(".").lower()
+
+
+def host_of_origin(origin: str | None) -> str:
+    """The host and port of an Origin header; empty where it names none."""
+    try:
+        return urlsplit(origin or "").netloc
+    except ValueError:
+        return ""
 
 
 def is_local(host: str) -> bool:

@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import orjson
 from sqlalchemy import select
@@ -16,6 +15,7 @@ from starlette.responses import Response
 
 from tracejury.app.api.packing import json_bytes
 from tracejury.app.grants import TokenError
+from tracejury.app.guard import host_of_origin
 from tracejury.ingest.store import load, read_transaction, schema
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.store import Workspace
@@ -110,4 +110,4 @@ def is_from_here(request: Request) -> bool:
     if site is not None:
         return site in {"same-origin", "none"}
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    return origin is None or (host_of_origin(origin) or None) == request.headers.get("host")

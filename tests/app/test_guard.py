@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from tracejury.app.api.answers import is_from_here
 from tracejury.app.cli import main
 from tracejury.app.config import LISTENS, config
 from tracejury.app.guard import HEADERS, Guard, host_name, is_local
@@ -46,7 +47,20 @@ LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8501", "127.0.0.1.evil.example", "localhost.evil", "10.1.1.1", ""]
+    "host",
+    [
+        "evil.example",
+        "evil.example:8501",
+        "127.0.0.1.evil.example",
+        "localhost.evil",
+        "10.1.1.1",
+        "",
+        "127.0.0.1:8501@evil.example",
+        "localhost:8501.evil.example",
+        "[::1",
+        "[::1].evil.example",
+        "::1.evil.example",
+    ],
 )
 def test_a_request_for_another_host_is_refused(host: str) -> None:
     answer = client(LOCAL).get("/", headers={"host": host})
@@ -71,7 +85,7 @@ def test_an_app_that_listens_everywhere_is_found_by_address_and_never_by_a_forei
     [
         {"origin": "http://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"}, {"origin": "http://127.0.0.1:9999"},
-        {"origin": "http://evil.example", "sec-fetch-site": "same-origin"},
+        {"origin": "http://evil.example", "sec-fetch-site": "same-origin"}, {"origin": "http://[::1"},
     ],
 )  # fmt: skip
 def test_another_site_can_change_nothing(path: str, headers: dict[str, str]) -> None:
@@ -103,6 +117,7 @@ def test_a_link_from_another_site_opens_a_page() -> None:
         {"host": "evil.example"},
         {"origin": "http://evil.example"},
         {"origin": "null"},
+        {"origin": "http://[::1"},
         {"host": "x", "origin": "http://x"},
     ],
 )
@@ -145,8 +160,12 @@ def test_a_host_cannot_write_into_the_policy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "name"), [("A:1", "a"), ("[::1]:80", "::1"), ("::1", "::1"), ("a.", "a"), ("", ""), ("[::1]", "::1")]
-)
+    ("host", "name"),
+    [
+        ("A:1", "a"), ("a:", "a"), ("a.", "a"), ("", ""), ("[::1]:80", "::1"), ("[::1]", "::1"), ("::1", "::1"),
+        ("a:1@b", "a:1@b"), ("[::1", "[::1"),
+    ],
+)  # fmt: skip
 def test_the_name_of_a_host(host: str, name: str) -> None:
     assert host_name(host) == name
 
@@ -207,3 +226,24 @@ def test_a_body_that_does_not_come_ends_the_request() -> None:
     scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"x")], "query_string": b""}
     asyncio.run(app(scope, receive, send))
     assert sent[0]["status"] == 408
+
+
+def test_who_leaves_while_a_body_comes_is_no_failure() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    app = Guard(Starlette(routes=[Route("/", whole, methods=["POST"])]), hosts=None, may_read_metrics=lambda *_: False)
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"x")], "query_string": b""}
+    asyncio.run(app(scope, receive, send))
+    assert sent == []
+
+
+@pytest.mark.parametrize("origin", ["http://[::1", "null", "http://evil.example", ""])
+def test_a_form_of_a_broken_origin_is_not_ours(origin: str) -> None:
+    headers = [(b"host", b"127.0.0.1"), (b"origin", origin.encode())]
+    assert not is_from_here(Request({"type": "http", "headers": headers}))
