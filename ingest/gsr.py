@@ -133,9 +133,8 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gsr:
-    """GSR over all executions (micro), the mean over capabilities (macro), each capability alone, and those in doubt.
+    """GSR over all executions (micro), the mean over capabilities (macro), each capability alone.
 
-    `unscored` are left out of every rate; `unjudged` are those that ARE counts as 0 although no judge decided.
     `macro_sd` is over repeats, as that of a rate.
     """
 
@@ -144,8 +143,6 @@ class Gsr:
     macro_sd: float | None
     macro_sem: float | None
     by_capability: Mapping[str, Rate] = field(default_factory=dict)
-    unscored: tuple[Execution, ...] = ()
-    unjudged: tuple[Execution, ...] = ()
 
 
 def gsr(executions: Iterable[Execution]) -> Gsr:
@@ -166,8 +163,6 @@ def gsr(executions: Iterable[Execution]) -> Gsr:
         macro_sd=macro_sd,
         macro_sem=macro_sem,
         by_capability=by_capability,
-        unscored=tuple(execution for execution in counted if execution.score is None),
-        unjudged=tuple(execution for execution in counted if execution.score is not None and execution.verdict is None),
     )
 
 

@@ -28,7 +28,6 @@ from tracejury.judging.agreement.prevalence import Calibration, corrected_rate, 
 
 ANSWERS: Final = ("yes", "no", "unclear")
 """Whether an error and a finding describe one error."""
-PAIRS: Final = ("trace_id", "cell_key", "label_id", "finding_id", "proposed", "same_error", "inclusion")
 
 
 @dataclass(frozen=True, kw_only=True)
