@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ def open_engine(url: str) -> Engine:
     """An engine for `url` (SQLite or PostgreSQL). Raises `sqlalchemy.exc.ArgumentError` on a malformed URL."""
     pool = {} if url.startswith("sqlite") else {"pool_size": _CONNECTIONS, "max_overflow": _MORE, "pool_pre_ping": True}
     engine = create_engine(_read_only(url) or url, **pool)
+    event.listen(engine, "before_cursor_execute", _escape_nul, retval=True)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _on_sqlite_connect)
         event.listen(engine, "begin", _on_sqlite_begin)
@@ -106,6 +107,30 @@ def _on_sqlite_connect(dbapi_connection: Any, _record: object) -> None:
 def _on_sqlite_begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("tracejury_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _escape_nul(
+    _connection: Connection, _cursor: object, statement: str, parameters: Any, _context: object, is_many: bool
+) -> tuple[str, Any]:
+    """NUL in a text as its six-character escape: PostgreSQL refuses it, and what SQLite took could never move there."""
+    rows = parameters if is_many else [parameters]
+    if any(_holds_nul(row) for row in rows):
+        rows = [_escaped(row) for row in rows]
+        return statement, rows if is_many else rows[0]
+    return statement, parameters
+
+
+def _holds_nul(row: Mapping[str, Any] | Sequence[Any]) -> bool:
+    for value in row.values() if isinstance(row, Mapping) else row:  # a generator would take twice as long
+        if value.__class__ is str and "\0" in value:
+            return True
+    return False
+
+
+def _escaped(row: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any] | tuple[Any, ...]:
+    if isinstance(row, Mapping):
+        return dict(zip(row, _escaped(tuple(row.values())), strict=True))
+    return tuple(value.replace("\0", "\\u0000") if isinstance(value, str) else value for value in row)
 
 
 def chunks(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:

@@ -67,6 +67,13 @@ def test_wrong_names_and_wrong_passwords_are_the_same_no(space: Workspace, name:
     assert sign_in(space.engine, name, password) is None
 
 
+def test_a_name_that_postgresql_cannot_hold_is_written_down_so_that_it_can(space: Workspace) -> None:
+    """Else one wrong name of a stranger would keep the workspace from ever moving."""
+    assert sign_in(space.engine, "ro\0ot", SECRET) is None
+    with read_transaction(space.engine) as connection:
+        assert audit_log(connection, limit=1)["subject"].tolist() == ["ro\\u0000ot"]
+
+
 def test_who_is_not_active_or_only_imported_cannot_sign_in(space: Workspace) -> None:
     with write_transaction(space.engine) as connection:
         change_person(connection, "ada", by="root", active=False)

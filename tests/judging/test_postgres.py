@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select
 from tests.build import TRACE, small_trace, span_id
 from tests.ingest import test_one_of as lists
 from tests.judging.grid import Counting, planned
@@ -32,6 +32,7 @@ from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.locks import labels_of
+from tracejury.judging.store.people import sign_in
 
 
 @pytest.fixture
@@ -115,6 +116,16 @@ def test_lists_are_longer_than_the_server_takes_parameters_and_hold_what_it_cann
         assert lists.chosen(connection, is_one_of(lists.THINGS.c.name, ["\x00", "\ud800", *lists.NAMES])) == [
             *lists.NAMES
         ]
+
+
+def test_texts_with_nul_are_stored_as_on_sqlite(opened: Workspace) -> None:
+    assert sign_in(opened.engine, "ro\0ot", "a long enough word") is None
+    with opened.engine.begin() as connection:
+        lists.fill(connection)
+        rows = [{"key": key, "name": f"{key}\0"} for key in range(2)]
+        connection.execute(insert(lists.THINGS), rows)
+        assert lists.chosen(connection, lists.THINGS.c.key < 2) == ["0\\u0000", "1\\u0000"]
+        assert lists.chosen(connection, lists.THINGS.c.name == "1\0") == ["1\\u0000"]
 
 
 def test_writers_at_once_apply_each_operation_once(opened: Workspace) -> None:
