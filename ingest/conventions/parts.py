@@ -69,7 +69,7 @@ _INNER: dict[str, str] = {
 _NAMES = ("name", "toolName", "tool_name")
 _IDS = ("id", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "call_id", "callId", "ref", "toolUseID")
 _ARGUMENTS = ("arguments", "args", "input", "tool_kwargs", "server_tool_call")
-_CONTENTS = ("content", "result", "response", "output", "results", "server_tool_call_response")
+_CONTENTS = ("content", "result", "response", "output", "results", "server_tool_call_response", "run")
 _MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType", "content_type", "format", "file_type")
 _ADDRESSES = ("uri", "url", "fileUri", "file_uri", "image_url", "image.image.url", "video_url", "audio_url", "file_url")
 _BYTES = (
@@ -223,6 +223,8 @@ def _reasoning(left: Fields) -> Piece | None:
     for key in ("thinking", "reasoning", "text", "content", "reasoning_text", "reasoningText", "summary", "think"):
         value = left.get(key)
         words = joined([text_of(item) for item in value]) if isinstance(value, list) else text_of(value)
+        if words is None and key in ("thinking", "think") and value not in (None, {}, []):
+            words, value = json_text(value), None
         if words is not None:
             left.pop(key)
             if isinstance(value, dict):  # Bedrock signs it
@@ -254,7 +256,7 @@ def _result(left: Fields) -> Piece | None:
     if isinstance(origin, dict):  # Haystack repeats the call that is answered
         left = {**origin, **left}
         left.pop("arguments", None)
-    if isinstance(run := left.get("run"), dict) and not left.keys() & set(_CONTENTS):  # Amp tells how the tool ran
+    if isinstance(run := left.get("run"), dict) and not left.keys() & set(_CONTENTS[:-1]):  # Amp tells how the tool ran
         left = {**left, **run}
         del left["run"]
     content, call_id, name = _pop(left, _CONTENTS), _pop(left, _IDS), _pop(left, _NAMES)

@@ -102,7 +102,7 @@ def _libre_chat(fields: Fields) -> Iterator[StoredChat]:
 
 def _libre_message(row: Record) -> Iterator[Record]:
     role = "user" if row.get("isCreatedByUser") is True else "assistant"
-    about: dict[str, Json] = {"timestamp": row.get("createdAt"), "model": row.get("model")}
+    about: dict[str, Json] = {"createdAt": row.get("createdAt"), "model": row.get("model")}
     words: list[Json] = []
     for part in objects_in(row.get("content")):
         call = part.get("tool_call")
@@ -119,12 +119,14 @@ def _libre_message(row: Record) -> Iterator[Record]:
 def _lm_studio(fields: Fields) -> Iterator[StoredChat]:
     prompt = fields.text("systemprompt")
     records: list[Record] = [_message("system", prompt)] if prompt else []
+    left_out = 0
     for turn in fields.objects("messages"):
         versions = list(turn.objects("versions"))
+        left_out += max(len(versions) - 1, 0)
         chosen = turn.count("currentlyselected") or 0
         if versions:
             records += _lm_studio_version(versions[chosen if chosen < len(versions) else -1])
-    yield StoredChat(records, {})
+    yield StoredChat(records, {}, left_out)
 
 
 def _lm_studio_version(version: Fields) -> Iterator[Record]:
@@ -204,7 +206,8 @@ def _vs_code_rounds(metadata: Fields) -> Iterator[Record]:
     """What the model answered in each round, and what the tools that it called gave back."""
     results = {own: one.take("content", "value") for own, one in metadata.named("toolcallresults")}
     for turn in metadata.objects("toolcallrounds"):
-        thought = turn.inner("thinking").text("text") if isinstance(turn.peek("thinking"), dict) else None
+        thinking = turn.take("thinking")
+        thought = as_text(thinking.get("text", thinking) if isinstance(thinking, dict) else thinking)
         calls = [one.raw for one in turn.objects("toolcalls")]
         yield _message("assistant", turn.text("response"), tool_calls=[*calls] or None, reasoning_content=thought)
         for call in calls:
@@ -327,12 +330,14 @@ def _kiro(fields: Fields) -> Iterator[StoredChat]:
         both = Fields(pair, f"history[{number}]", fields.warnings)
         user, own = both.inner("user"), both.inner("requestmetadata").text("modelid") or model
         for _, content in user.named("content"):
-            prompt = content.text("prompt")
+            prompt = content.text("prompt", "value")
             records += [_message("user", prompt, timestamp=user.peek("timestamp"))] if prompt is not None else []
             records += [_kiro_result(one) for one in content.objects("tooluseresults")]
         for _, answer in both.named("assistant"):
             calls = [_kiro_call(one) for one in answer.objects("tooluses")]
-            records.append(_message("assistant", answer.text("content"), tool_calls=[*calls] or None, model=own))
+            records.append(
+                _message("assistant", answer.text("content", "value"), tool_calls=[*calls] or None, model=own)
+            )
     yield StoredChat(records, {"id": fields.text("conversationid")})
 
 
@@ -366,7 +371,7 @@ def _zed(fields: Fields) -> Iterator[StoredChat]:
         answer = [_zed_part(one) for one in agent.objects("content")]
         records += [_message("assistant", [*answer], model=model)] if answer else []
         for own, result in agent.named("toolresults"):
-            content = result.take("content")
+            content = result.take("content", "value")
             records.append(_result(own, next(iter(content.values()), None) if isinstance(content, dict) else content))
     yield StoredChat(records, {})
 
@@ -472,10 +477,12 @@ def _rasa(fields: Fields) -> Iterator[StoredChat]:
     """A tracker of Rasa: what was said is a message; what the bot did, and each slot that it filled, an event."""
     records: list[Record] = []
     for event in fields.objects("events"):
-        kind, moment = as_text(event.take("event")) or "event", event.take("timestamp")
+        kind = as_text(event.take("event")) or "event"
         if kind in ("user", "bot"):
-            words = event.text("text") or as_text(event.rest() or None)
-            records.append(_message("user" if kind == "user" else "assistant", words, timestamp=moment))
+            words, moment = event.text("text"), event.take("timestamp")
+            rest = event.rest() if kind == "bot" else {}
+            role = "user" if kind == "user" else "assistant"
+            records.append(_message(role, words or as_text(rest or None), timestamp=moment, beside=words and rest))
         elif kind == "slot":
             records.append({"type": f"slot {event.text('name')}", "content": event.take("value"), **event.rest()})
         else:
@@ -509,14 +516,14 @@ def _activities(activities: Sequence[Fields], about: Fields) -> StoredChat:
     records: list[Record] = []
     name: str | None = None
     for one in activities:
-        name = name or Fields(_inner(one.peek("conversation"))).text("id")
+        name = name or one.inner("conversation").text("id")
         records += _activity(one, steps)
     return StoredChat(records, {"id": name or about.text("id", "conversationid", "conversationtranscriptid")})
 
 
 def _activity(activity: Fields, arguments: Mapping[str | None, Json]) -> Iterator[Record]:
     who, moment = activity.inner("from"), activity.take("timestamp")
-    value = activity.inner("value") if isinstance(activity.peek("value"), dict) else Fields({})
+    value = activity.inner("value") if activity.peek("type") == "event" else Fields({})
     match activity.peek("name") if activity.peek("type") == "event" else activity.peek("type"):
         case "message":
             words = activity.text("text") or as_text(activity.take("attachments", "value") or None)

@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import NamedTuple, cast
 
 from tracejury.ingest.formats.chat_stores import journal, stored_chats
-from tracejury.ingest.formats.event_streams import as_lines, messages_of_events, usage_by_call
+from tracejury.ingest.formats.event_streams import Told, as_lines, messages_of_events, usage_by_call
 from tracejury.ingest.formats.exchanges import exchange, instructions, lone_answer
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, objects_in
@@ -25,6 +25,7 @@ from tracejury.ingest.formats.otel import take_documents, together
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.trajectory import Session, one_answer, session_trace
 from tracejury.ingest.formats.turns import Record, Turn, path_of_tree, read_record
+from tracejury.ingest.formats.wrong_types import no_objects, wrong_types
 from tracejury.ingest.leftovers import holds_text
 from tracejury.ingest.parse import parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
@@ -108,8 +109,13 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     lines = replace(source, data=as_lines(source.data))
     yield from take_documents((lines,), lambda value, place: places.append((place, value)), warnings)
     documents = [value for _, value in places]
+    for some in (documents, *(one for one in documents if isinstance(one, list))):
+        warnings += no_objects(some, "document")
     conversations = _continued(list(_conversations(documents)))
-    yield from (rejected(source.file, error) for error in map(_failure, places) if error is not None and conversations)
+    if conversations:
+        is_log = any(one.is_call for one in conversations)
+        errors = (_failure(one, is_log=is_log) for one in (_rows(places) if is_log else places))
+        yield from (rejected(source.file, error) for error in errors if error is not None)
     if not conversations:
         raise IngestError("holds no conversation of a user and a model", remedy="export it again")
     names = [_trace_id(one, source.file) for one in conversations]
@@ -118,15 +124,28 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
         yield _trace(one, own, source, warnings)
 
 
-def _failure(record: tuple[str, Json]) -> IngestError | None:
-    """Why a record of a batch holds no answer of a model; None where it holds one."""
+def _rows(places: Sequence[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
+    """The records of a log with their places: its documents, or the items of a list."""
+    for place, value in places:
+        if isinstance(value, list):
+            yield from ((f"{place}[{number}]", one) for number, one in enumerate(value))
+        else:
+            yield place, value
+
+
+def _failure(record: tuple[str, Json], *, is_log: bool) -> IngestError | None:
+    """Why a record of a batch or a log of calls holds no answer of a model; None where it holds one."""
     place, value = record
     if not isinstance(value, dict) or any(True for _ in _within(value, (), 0)):
         return None
     result = value.get("result")
     error = value.get("error", result.get("error") if isinstance(result, dict) else None)
     remedy = "ask for it again, or leave it out"
-    return IngestError(f"the request failed: {as_text(error)}", place=place, remedy=remedy) if error else None
+    if error:
+        return IngestError(f"the request failed: {as_text(error)}", place=place, remedy=remedy)
+    if is_log and place:
+        return IngestError("holds no request with its answer, as the other records do", place=place, remedy=remedy)
+    return None
 
 
 def _conversations(documents: list[Json]) -> Iterator[Conversation]:
@@ -137,7 +156,7 @@ def _conversations(documents: list[Json]) -> Iterator[Conversation]:
         return
     messages = messages_of_events(records)
     if messages is not None and _is_conversation(messages[0]):
-        yield Conversation(*messages)
+        yield _of_events(messages, (), cast("list[Json]", records))
         return
     pages = [usage for document in documents if (usage := usage_by_call(objects_in(document)))]
     others = [document for document in documents if not usage_by_call(objects_in(document))]
@@ -168,7 +187,7 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
         records = [cast("Record", one) for one in value if isinstance(one, dict)]
         messages = messages_of_events(records)
         if messages is not None and _is_conversation(messages[0]):
-            yield Conversation(messages[0], (*messages[1], *above))
+            yield _of_events(messages, above, value)
         elif len(records) == len(value) and _is_conversation(records):
             new = [one for one in records if one.get("from_history") is not True]
             yield Conversation(_in_order(new or records), above)
@@ -199,7 +218,18 @@ def _stored(value: Record, above: tuple[Record, ...]) -> Iterator[Conversation]:
         if _is_conversation(chat.records):
             warning = f"other_branches: {counted(chat.left_out, 'message')} on other branches of the chat left out"
             own = warning if chat.left_out else None
-            yield Conversation(chat.records, (chat.about, value, *above), own, tuple(warnings))
+            wrong = (*warnings, *wrong_types(cast("Json", value)))
+            yield Conversation(chat.records, (chat.about, value, *above), own, wrong)
+
+
+def _of_events(told: Told, above: tuple[Record, ...], events: list[Json]) -> Conversation:
+    messages, names, warnings = told
+    return Conversation(messages, (*names, *above), wrong=(*warnings, *_wrong_in(events)))
+
+
+def _wrong_in(items: list[Json]) -> tuple[str, ...]:
+    """The fields of a wrong type in a list of records, and the items that are none."""
+    return (*no_objects(items, ""), *wrong_types(cast("Json", items)))
 
 
 def _with_instructions(conversation: Conversation, value: Record) -> Conversation:
@@ -328,10 +358,15 @@ class _Reading:
 
 def _trace(conversation: Conversation, trace_id: str, source: Source, warnings: Sequence[str]) -> Trace:
     reading = _Reading(Session(span_id=trace_id, agent=_agent(conversation)))
-    reading.session.warnings += [*filter(None, [conversation.warning]), *conversation.wrong]
+    reading.session.warnings += [*filter(None, [conversation.warning])]
+    wrong = conversation.wrong or _wrong_in(
+        [cast("Json", one) for one in conversation.above[-1:] or conversation.records]
+    )
+    reading.session.warnings += wrong
     for number, record in enumerate(conversation.records):
         turn = read_record(record, f"messages[{number}]")
-        reading.session.warnings += turn.warnings if turn is not None else ()
+        told = reading.session.warnings
+        told += [one for one in (turn.warnings if turn is not None else ()) if one not in told]
         if turn is None:
             _close(reading)
             reading.session.event(as_text(record.get("type")) or "record", dict(record))

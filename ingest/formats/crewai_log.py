@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
-from tracejury.ingest.formats.fields import time_of_any
+from tracejury.ingest.formats.fields import Fields, time_of_any
 from tracejury.ingest.parse import clean_text, parse_json, to_utf8
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
@@ -33,9 +33,10 @@ def sniff(sample: FileSample) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """The trace of each run of the crew."""
-    data, warnings = to_utf8(source.data)
+    data, damage = to_utf8(source.data)
+    warnings = list(damage)
     text = clean_text(data.decode("utf-8", "surrogateescape"))
-    records = list(_json(data) if text.lstrip().startswith("[") else _text(text))
+    records = list(_json(data, warnings) if text.lstrip().startswith("[") else _text(text))
     if not records:
         raise IngestError("holds no task of a crew", remedy="leave it out")
     name = source.stem
@@ -44,9 +45,9 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
         yield _trace(run, name if len(runs) == 1 else f"{name}-{number}", source, warnings)
 
 
-def _json(data: bytes) -> Iterator[Record]:
-    listed = parse_json(data)
-    yield from (one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict))
+def _json(data: bytes, warnings: list[str]) -> Iterator[Record]:
+    fields = Fields({"tasks": parse_json(data)}, "", warnings)
+    yield from (one.raw for one in fields.objects("tasks"))
 
 
 def _text(text: str) -> Iterator[Record]:

@@ -15,8 +15,8 @@ from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.turns import Record
 from tracejury.ingest.trace import Json
 
-Told = tuple[list[Record], tuple[Record, ...]]
-"""Messages in order, and an object that names their ids."""
+Told = tuple[list[Record], tuple[Record, ...], list[str]]
+"""Messages in order, an object that names their ids, the fields of a wrong type."""
 _SENT = (b"data:", b"event:", b"id:", b"retry:", b": ")
 _DATA = re.compile(rb"^data: ?(\{.*|\[\{.*)$", re.MULTILINE)
 
@@ -54,10 +54,12 @@ def _is_ag_ui(event: Record) -> bool:
 
 def _ag_ui(events: Sequence[Record]) -> Told:
     run = _Run()
+    warnings: list[str] = []
     for number, event in enumerate(events):
-        _ag_ui_event(run, Fields(dict(event)), str(event.get("type")), event, f"event {number}")
+        place = f"event {number}"
+        _ag_ui_event(run, Fields(dict(event), place, warnings), str(event.get("type")), event, place)
     names: Record = {"id": run.runs[0]} if len(run.runs) == 1 else {"threadId": next(iter(run.threads), None)}
-    return list(run.messages.values()), (names,)
+    return list(run.messages.values()), (names,), warnings
 
 
 def _ag_ui_event(run: _Run, fields: Fields, kind: str, event: Record, place: str) -> None:
@@ -66,7 +68,7 @@ def _ag_ui_event(run: _Run, fields: Fields, kind: str, event: Record, place: str
         case "RUN_STARTED":
             run.threads += [text] if (text := fields.text("threadid")) and text not in run.threads else []
             run.runs += [text] if (text := fields.text("runid")) else []
-            for message in map(dict, objects_in(Fields(fields.nested("input")).take("messages"))):
+            for message in [one.values for one in fields.inner("input").objects("messages")]:
                 run.messages.setdefault(as_text(message.get("id")) or f"{place} {len(run.messages)}", message)
         case "MESSAGES_SNAPSHOT":
             listed = map(dict, objects_in(fields.take("messages")))
@@ -162,7 +164,7 @@ def _cline(events: Sequence[Record]) -> Told:
         if record.get("role") == "assistant" and usage is not None:
             record, usage = {**record, "usage": usage}, None
         messages.append(record)
-    return _joined_outputs(messages), ()
+    return _joined_outputs(messages), (), []
 
 
 def _cline_message(kind: str, words: str, event: Record, *, is_first: bool) -> Record | None:
@@ -231,8 +233,9 @@ def _is_lang_chain(event: Record) -> bool:
 def _lang_chain(events: Sequence[Record]) -> Told:
     """The messages of `astream_events`: what models were asked for the first time, answered, and got from tools."""
     messages: list[Record] = []
-    for event in events:
-        data = Fields(_object(event.get("data")))
+    warnings: list[str] = []
+    for number, event in enumerate(events):
+        data = Fields(dict(event), f"event {number}", warnings).inner("data")
         match event.get("event"):
             case "on_chat_model_start" | "on_llm_start":
                 messages += [one for one in _asked(data) if not _is_told(one, messages)]
@@ -243,7 +246,7 @@ def _lang_chain(events: Sequence[Record]) -> Told:
                 message: Record = {"role": "tool", "name": event.get("name"), "content": output}
                 messages.append(output if isinstance(output, dict) and "content" in output else message)
     thread = next((text for one in events if (text := Fields(_object(one.get("metadata"))).text("threadid"))), None)
-    return messages, ({"id": thread or as_text(events[0].get("run_id"))},)
+    return messages, ({"id": thread or as_text(events[0].get("run_id"))},), warnings
 
 
 def _object(value: Json) -> dict[str, Json]:
@@ -308,9 +311,10 @@ def _bedrock(events: Sequence[Record]) -> Told:
     about: dict[str, Json] = {}
     thought: str | None = None
     names: list[str | None] = []
+    warnings: list[str] = []
     for number, event in enumerate(events):
         names.append(Fields(dict(event)).text("sessionid") or Fields(_object(event.get("trace"))).text("sessionid"))
-        step = Fields(_steps_of(event), f"event {number}")
+        step = Fields(_steps_of(event), f"event {number}", warnings)
         if not messages and (asked := step.inner("modelinvocationinput").text("text")) is not None:
             messages += _bedrock_prompt(asked)
         if step.peek("modelinvocationoutput") is not None:
@@ -329,7 +333,7 @@ def _bedrock(events: Sequence[Record]) -> Told:
             messages.append({"role": "tool", "content": output})
         elif step.peek("failurereason") is not None:
             messages.append({"type": "failure", **step.rest()})
-    return messages, ({"id": next(filter(None, names), None)},)
+    return messages, ({"id": next(filter(None, names), None)},), warnings
 
 
 def _bedrock_prompt(text: str) -> list[Record]:
@@ -339,7 +343,8 @@ def _bedrock_prompt(text: str) -> list[Record]:
         return [{"role": "user", "content": text}]
     system = request.take("system")
     listed: list[Record] = [one.values for one in request.objects("messages")]
-    return [*([{"role": "system", "content": system}] if system else []), *listed]
+    whole: list[Record] = listed or [{"role": "user", "content": text}]
+    return [*([{"role": "system", "content": system}] if system else []), *whole]
 
 
 def _bedrock_usage(output: Fields) -> dict[str, Json]:
@@ -377,7 +382,7 @@ def _bedrock_output(observation: Fields) -> Json:
     for key in ("actiongroupinvocationoutput", "agentcollaboratorinvocationoutput", "codeinterpreterinvocationoutput"):
         if observation.peek(key) is not None:
             inner = observation.inner(key)
-            value = inner.take("text", "executionoutput", "output")
+            value = inner.take("text", "executionoutput", "output", "value")
             return value.get("text", value) if isinstance(value, dict) else value
     if observation.peek("knowledgebaselookupoutput") is not None:
         return observation.inner("knowledgebaselookupoutput").take("retrievedreferences")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.trace import Json
 
@@ -100,15 +101,19 @@ def _listed(value: Record, name: str) -> list[Record]:
 def instructions(request: Record) -> list[Record]:
     """What a request tells the model beside its messages, as a message; none where it tells nothing."""
     system = next((words for name in _SYSTEM if (words := request.get(name))), None)
-    system = system.get("parts", system.get("content")) if isinstance(system, dict) else system
-    return [{"role": "system", "content": system}] if isinstance(system, (str, list)) and system else []
+    inner = system.get("parts", system.get("content")) if isinstance(system, dict) else system
+    words = inner if isinstance(inner, (str, list)) else as_text(system)
+    return [{"role": "system", "content": words}] if words else []
 
 
 def _answers(response: Record) -> list[Record]:
     """The messages of an answer, the last of them with the model, the tokens and the time that the answer tells."""
     choices = [*_listed(response, "choices"), *_listed(response, "candidates")]
-    messages = [inner for one in choices[:1] if isinstance(inner := one.get("message", one.get("content")), dict)]
-    outputs = [cast("Record", one) for one in messages] or _listed(response, "output") or _converse(response)
+    inner = [one.get("message", one.get("content", one.get("text"))) for one in choices[:1]]
+    messages: list[Record] = [
+        one if isinstance(one, dict) else {"role": "assistant", "content": one} for one in inner if one is not None
+    ]
+    outputs = messages or _listed(response, "output") or _converse(response)
     about = {own: response[name] for name, own in _ABOUT.items() if response.get(name) is not None}
     if "eval_count" in response:  # Ollama counts beside the message
         counts: Json = {
@@ -124,4 +129,7 @@ def _converse(response: Record) -> list[Record]:
     inner = output.get("message") if isinstance(output, dict) else response.get("message")
     if isinstance(inner, dict):
         return [inner]
-    return [response] if response.get("content") or response.get("role") else []
+    if response.get("content") or response.get("role"):
+        return [response]
+    is_known = not response or "error" in response or _is_answer(response)
+    return [] if is_known else [{"role": "assistant", "content": as_text(cast("Json", response))}]

@@ -201,8 +201,8 @@ def _record(draft: SpanDraft, fields: Fields) -> None:
     kind = fields.take("record.type", "spantype", "type", "observationtype", "logtype")
     words = (kind, draft.attributes.get("record.type"), draft.attributes.get("span.kind"), fields.peek("spankind"))
     draft.kind = next((_KINDS[word] for one in words if (word := str(one).lower()) in _KINDS), draft.kind)
-    if isinstance(kind, str) and draft.kind == "UNKNOWN":
-        draft.attributes["type"] = kind
+    if kind is not None and (draft.kind == "UNKNOWN" or not isinstance(kind, str)):
+        draft.attributes["type"] = kept(kind)
     draft.model = fields.text("model", "modelname")
     put(draft, "model", "model")
     for name in ("metrics", "usage", "tokens"):

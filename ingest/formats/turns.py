@@ -293,9 +293,9 @@ def _chat_gpt(record: Record) -> list[Message] | None:
     kind, words = content["content_type"], _chat_gpt_words(content)
     if role is None or kind in ("user_editable_context", "model_editable_context"):
         return None
-    if kind == "thoughts" and isinstance(content.get("thoughts"), list):
-        thoughts = [joined([as_text(one.get("summary")), as_text(one.get("content"))])
-                    for one in objects_in(content.get("thoughts"))]  # fmt: skip
+    if kind == "thoughts" and isinstance(listed := content.get("thoughts"), list):
+        thoughts = [joined([as_text(one.get("summary")), as_text(one.get("content"))]) if isinstance(one, dict)
+                    else as_text(one) for one in listed]  # fmt: skip
         return [Message("assistant", None, reasoning=joined(thoughts))]
     if kind == "reasoning_recap":
         return []
@@ -311,7 +311,9 @@ def _chat_gpt_words(content: Record) -> str | None:
     parts = content.get("parts")
     if isinstance(parts, list):
         return "" if not any(parts) else result_text([_chat_gpt_part(part) for part in parts if part != ""])[0]
-    return next((words for key in ("text", "result", "content") if isinstance(words := content.get(key), str)), None)
+    return next(
+        (words for key in ("text", "result", "content") if (words := as_text(content.get(key))) is not None), None
+    )
 
 
 def _chat_gpt_part(part: Json) -> Json:
@@ -406,7 +408,11 @@ def _pydantic(record: Record) -> list[Message] | None:
     if record.get("kind") not in ("request", "response"):
         return None
     messages: list[Message] = []
-    for part in objects_in(record.get("parts")):
+    parts = record.get("parts")
+    for part in parts if isinstance(parts, list) else []:
+        if not isinstance(part, dict):
+            messages.append(Message("user" if record["kind"] == "request" else "assistant", as_text(part)))
+            continue
         match part.get("part_kind"):
             case str(kind) if kind in _PYDANTIC:
                 messages.append(Message(_PYDANTIC[kind], result_text(part.get("content"))[0]))

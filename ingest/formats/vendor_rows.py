@@ -125,8 +125,8 @@ def _walk_list(value: list[Json], above: _Above, level: int) -> Iterator[Row]:
         for row in _walk(item, tied, level + 1):
             is_empty = False
             yield row
-        if is_empty and are_spans and isinstance(item, dict):
-            yield item
+        if is_empty and are_spans:
+            yield item if isinstance(item, dict) else {"value": item}
 
 
 def rows_of_table(value: Mapping[str, Json]) -> list[Json] | None:
@@ -258,6 +258,8 @@ def _canonical(row: Row, names: Mapping[str, str], ids: tuple[str, str, str | No
     if _value(left, names, "id") == span_id:
         take(("id",))
     attributes = _attributes(left, names)
+    if "attributes" in left:  # no object: the column is the tree's, so it moves into it
+        attributes["attributes"] = left.pop("attributes")
     name = take(("displayname",)) or take(_NAME)
     span: Row = {"trace_id": trace_id, "span_id": span_id, "parent_span_id": parent, "name": name}
     start_name = next((one for one in _START if _value(left, names, one) is not None), "")
@@ -283,14 +285,19 @@ def _attribute_name(column: str, *, is_flat: bool) -> str | None:
 def _length(span: Row, take: Callable[[Sequence[str]], Json], start_name: str) -> None:
     """The end of a span that tells its length: in the unit of its name, else in that of its start."""
     for names, unit in _LENGTHS:
-        if (length := _number(take(names))) is not None:
+        raw = take(names)
+        if (length := _number(raw)) is not None:
             span["duration_us"] = length * unit
             return
+        if raw is not None:
+            span[f"unread.{names[0]}"] = raw
     raw = take(("duration",))
     if isinstance(raw, str) and (match := _WITH_UNIT.fullmatch(raw)) is not None:
         span["duration_us"] = float(match[1]) * _UNITS[match[2]]
         return
     length = _number(raw)
+    if length is None and raw is not None:
+        span["unread.duration"] = raw
     if length is not None and span["end_time"] is None:
         in_nanoseconds = start_name.endswith(("ns", "nano")) or length >= 1e7 or start_name == "start"
         span["duration_us"] = length / 1000 if in_nanoseconds else length * 1000

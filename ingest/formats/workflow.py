@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tracejury.ingest.conventions.message_json import read_messages
 from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
-from tracejury.ingest.formats.fields import Fields, objects_in, time_of_any
+from tracejury.ingest.formats.fields import Fields, plain_name
 from tracejury.ingest.formats.otel import take_documents
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.spans import kept
@@ -50,7 +50,7 @@ class _Node:
     end: int | None = None
     error: str | None = None
     model: str | None = None
-    usage: Record = field(default_factory=dict)
+    usage: Fields = field(default_factory=lambda: Fields({}))
     rest: Record = field(default_factory=dict)
 
 
@@ -77,7 +77,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     warnings: list[str] = []
     bad = yield from take_documents((source,), lambda value, _: documents.append(value), warnings)
     name = source.stem
-    executions = [one for document in documents for one in _executions(document, name) if one.nodes]
+    executions = [one for document in documents for one in _executions(document, name, warnings) if one.nodes]
     if not executions and not bad:
         remedy = "ask n8n for it with includeData=true, or export the run with its nodes"
         raise IngestError("holds no data of a node that ran", remedy=remedy)
@@ -87,94 +87,91 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
         yield _trace(one, source, warnings)
 
 
-def _executions(value: Json, name: str) -> Iterator[_Execution]:
+def _executions(value: Json, name: str, warnings: list[str]) -> Iterator[_Execution]:
     value = opened(value)
     if isinstance(value, list):
-        rows = [one for one in value if isinstance(one, dict)]
-        if rows and _is_dify(rows[0]):
-            yield _dify(rows, {}, name)
+        rows = list(Fields({"executions": value}, "", warnings).objects("executions"))
+        if rows and _is_dify(rows[0].raw):
+            yield _dify(rows, Fields({}), name)
         else:
-            yield from (inner for one in rows for inner in _executions(one, name))
+            yield from (inner for one in rows for inner in _executions(one.raw, name, warnings))
     elif isinstance(value, dict):
-        data = opened(value.get("data"))
-        if isinstance(data, dict) and isinstance(data.get("resultData"), dict):
-            yield _n8n(value, data["resultData"], name)  # type: ignore[arg-type]
-        elif isinstance(value.get("resultData"), dict):
-            yield _n8n({}, value["resultData"], name)  # type: ignore[arg-type]
+        fields = Fields(value, warnings=warnings)
+        if isinstance(data := opened(value.get("data")), dict) and "resultData" in data:
+            yield _n8n(fields, fields.inner("data").inner("resultdata"), name)
+        elif "resultData" in value:
+            yield _n8n(Fields({}), fields.inner("resultdata"), name)
         elif "executionData" in value:
-            yield _flowise(value, name)
+            yield _flowise(fields, name)
         else:
-            listed = next((items for key in ("data", "node_executions", "results") if isinstance(
-                items := opened(value.get(key)), list)), [])  # fmt: skip
-            rows = [one for one in listed if isinstance(one, dict)]
-            if rows and _is_dify(rows[0]):
-                yield _dify(rows, value, name)
-            else:
-                yield from (inner for one in rows for inner in _executions(one, name))
+            yield from _listed(fields, name)
+
+
+def _listed(fields: Fields, name: str) -> Iterator[_Execution]:
+    """The execution of an answer that lists its nodes, or those of one that lists executions."""
+    key = next(
+        (key for key in ("data", "nodeexecutions", "results") if isinstance(opened(fields.peek(key)), list)), "data"
+    )
+    rows = list(fields.objects(key))
+    if rows and _is_dify(rows[0].raw):
+        yield _dify(rows, fields, name)
+    else:
+        yield from (inner for one in rows for inner in _executions(one.raw, name, fields.warnings))
 
 
 # n8n ------------------------------------------------------------------------------------------------------------
 
 
-def _n8n(value: Record, result: Record, name: str) -> _Execution:
-    workflow_data = value.get("workflowData")
-    workflow = workflow_data if isinstance(workflow_data, dict) else {}
-    types = {as_text(node.get("name")): as_text(node.get("type")) or "" for node in objects_in(workflow.get("nodes"))}
-    runs = result.get("runData")
+def _n8n(value: Fields, result: Fields, name: str) -> _Execution:
+    workflow = value.inner("workflowdata")
+    types = {node.text("name"): node.text("type") or "" for node in workflow.objects("nodes")}
     nodes = [
         _n8n_node(node, run, types.get(node, ""))
-        for node, some in (runs.items() if isinstance(runs, dict) else ())
-        for run in objects_in(some)
+        for node, runs in result.nested("rundata").items()
+        for run in Fields({"runs": runs}, f"{result.path}.runData.{node}", result.warnings).objects("runs")
     ]
-    error = result.get("error")
     return _Execution(
-        as_text(value.get("id")) or name, nodes, as_text(workflow.get("name")), time_of_any(value.get("startedAt")),
-        time_of_any(value.get("stoppedAt")), as_text(error.get("message")) if isinstance(error, dict) else None,
+        value.text("id") or name, nodes, workflow.text("name"), value.time("startedat"), value.time("stoppedat"),
+        result.inner("error").text("message"),
     )  # fmt: skip
 
 
-def _n8n_node(name: str, run: Record, type_name: str) -> _Node:
-    data, override = run.get("data"), run.get("inputOverride")
-    port = next(iter(data), "main") if isinstance(data, dict) else "main"
-    calls = objects_in(run.get("source"))
-    error = run.get("error")
+def _n8n_node(name: str, run: Fields, type_name: str) -> _Node:
+    data, override = run.inner("data"), run.inner("inputoverride")
+    port = next(iter(data.raw), "main")
+    callers = [one.text("previousnode") for one in run.objects("source")]
     node = _Node(
         name, _N8N_PORTS.get(port, "CHAIN"),
-        parent=as_text(calls[0].get("previousNode")) if port != "main" and calls else None,
-        inputs=_items(override, port), outputs=_items(data, port), start=time_of_any(run.get("startTime")),
-        error=as_text(error.get("message")) if isinstance(error, dict) else None,
-        rest={"n8n.type": type_name} if type_name else {},
+        parent=callers[0] if port != "main" and callers else None,
+        inputs=_items(override, port), outputs=_items(data, port), start=run.time("starttime"),
+        error=run.inner("error").text("message"), rest={"n8n.type": type_name} if type_name else {},
     )  # fmt: skip
     if "langchain.agent" in type_name:
         node.kind = "AGENT"
-    took = integer(run.get("executionTime"))
+    took = run.count("executiontime")
     node.end = None if node.start is None or took is None else node.start + took * 1000
     if node.kind == "LLM":
-        _n8n_model(node)
+        _n8n_model(node, data)
     return node
 
 
-def _items(value: Json, port: str) -> Json:
+def _items(ports: Fields, port: str) -> Json:
     """The JSON of the items at a port of a node; of one item alone it itself."""
-    outputs = value.get(port) if isinstance(value, dict) else None
-    items = [one.get("json") for some in (outputs if isinstance(outputs, list) else ()) for one in objects_in(some)]
+    outputs = [one for one in ports.listed(plain_name(port)) if one is not None]
+    rows = [Fields({"items": one}, f"{ports.path}.{port}[{n}]", ports.warnings) for n, one in enumerate(outputs)]
+    items = [one.take("json") for row in rows for one in row.objects("items")]
     return items[0] if len(items) == 1 else items or None
 
 
-def _n8n_model(node: _Node) -> None:
-    inputs, outputs = (one if isinstance(one, dict) else {} for one in (node.inputs, node.outputs))
-    listed = inputs.get("messages")
-    for words in listed if isinstance(listed, list) else ():
-        node.asked += _spoken(words) if isinstance(words, str) else []
-    response = outputs.get("response")
-    generations = response.get("generations") if isinstance(response, dict) else None
-    for some in generations if isinstance(generations, list) else ():
-        for one in objects_in(some if isinstance(some, list) else [some]):
-            node.answered.append(Message("assistant", as_text(one.get("text"))))
-    usage = outputs.get("tokenUsage", outputs.get("tokenUsageEstimate"))
-    node.usage = usage if isinstance(usage, dict) and "tokenUsage" in outputs else {}
-    options = inputs.get("options")
-    node.model = as_text(options.get("model", options.get("model_name"))) if isinstance(options, dict) else None
+def _n8n_model(node: _Node, place: Fields) -> None:
+    inputs, outputs = (Fields(one or {}, place.path, place.warnings) for one in (node.inputs, node.outputs))
+    for words in inputs.listed("messages"):
+        node.asked += _spoken(words) if isinstance(words, str) else [Message("user", as_text(words))]
+    for some in outputs.inner("response").listed("generations"):
+        for one in some if isinstance(some, list) else [some]:
+            node.answered.append(Message("assistant", as_text(one.get("text", one) if isinstance(one, dict) else one)))
+    node.usage = outputs.inner("tokenusage")
+    node.model = inputs.inner("options").text("model", "modelname")
 
 
 def _spoken(words: str) -> list[Message]:
@@ -192,65 +189,52 @@ def _is_dify(row: Record) -> bool:
     return "node_type" in row and "outputs" in row
 
 
-def _dify(rows: Sequence[Record], value: Record, name: str) -> _Execution:
-    own = next((as_text(row.get("workflow_run_id")) for row in rows if row.get("workflow_run_id")), None)
-    ordered = sorted(rows, key=lambda row: integer(row.get("index")) or 0)
-    trace_id = own or as_text(value.get("workflow_run_id", value.get("id"))) or name
+def _dify(rows: Sequence[Fields], value: Fields, name: str) -> _Execution:
+    own = next((text for row in rows if (text := as_text(row.peek("workflowrunid")))), None)
+    ordered = sorted(rows, key=lambda row: integer(row.peek("index")) or 0)
+    trace_id = own or value.text("workflowrunid", "id") or name
     return _Execution(trace_id, [_dify_node(row) for row in ordered])
 
 
-def _dify_node(row: Record) -> _Node:
-    process, outputs = opened(row.get("process_data")), opened(row.get("outputs"))
-    process_data = process if isinstance(process, dict) else {}
+def _dify_node(row: Fields) -> _Node:
+    process, outputs = row.inner("processdata"), opened(row.take("outputs"))
+    kind, own = row.text("nodetype"), row.text("nodeid")
     node = _Node(
-        as_text(row.get("title")) or as_text(row.get("node_id")) or "node",
-        _DIFY_NODES.get(str(row.get("node_type")), "CHAIN"), inputs=opened(row.get("inputs")), outputs=outputs,
-        start=time_of_any(row.get("created_at")), end=time_of_any(row.get("finished_at")),
-        error=as_text(row.get("error")) or None, model=as_text(process_data.get("model_name")),
-        rest={"dify.node_type": row.get("node_type"), "dify.node_id": row.get("node_id")},
+        row.text("title") or own or "node", _DIFY_NODES.get(kind or "", "CHAIN"), inputs=opened(row.take("inputs")),
+        outputs=outputs, start=row.time("createdat"), end=row.time("finishedat"), error=row.text("error"),
+        model=process.text("modelname"), rest={"dify.node_type": kind, "dify.node_id": own},
     )  # fmt: skip
     if node.kind == "LLM":
-        node.asked = [
-            Message(as_text(one.get("role")) or "user", as_text(one.get("text")))
-            for one in objects_in(process_data.get("prompts"))
-        ]
-        text = outputs.get("text") if isinstance(outputs, dict) else outputs
-        node.answered = [Message("assistant", as_text(text))] if text else []
-        usage = process_data.get("usage", outputs.get("usage") if isinstance(outputs, dict) else None)
-        node.usage = usage if isinstance(usage, dict) else {}
+        node.asked = [Message(one.text("role") or "user", one.text("text")) for one in process.objects("prompts")]
+        answer = Fields(outputs if isinstance(outputs, dict) else {}, row.path, row.warnings)
+        text = answer.text("text") if isinstance(outputs, dict) else as_text(outputs)
+        node.answered = [Message("assistant", text)] if text else []
+        node.usage = process.inner("usage") if process.peek("usage") is not None else answer.inner("usage")
     return node
 
 
-def _flowise(value: Record, name: str) -> _Execution:
-    nodes = [_flowise_node(one) for one in objects_in(opened(value.get("executionData")))]
-    trace_id = as_text(value.get("id")) or as_text(value.get("sessionId")) or name
-    start, end = (time_of_any(value.get(key)) for key in ("createdDate", "updatedDate"))
-    return _Execution(trace_id, nodes, start=start, end=end)
+def _flowise(value: Fields, name: str) -> _Execution:
+    nodes = [_flowise_node(one) for one in value.objects("executiondata")]
+    trace_id = value.text("id") or value.text("sessionid") or name
+    return _Execution(trace_id, nodes, start=value.time("createddate"), end=value.time("updateddate"))
 
 
-def _flowise_node(row: Record) -> _Node:
-    node_data = row.get("data")
-    data = node_data if isinstance(node_data, dict) else {}
-    inputs, outputs = opened(data.get("input")), opened(data.get("output"))
-    input_fields, output_fields = (one if isinstance(one, dict) else {} for one in (inputs, outputs))
-    kind = _FLOWISE_NODES.get(str(data.get("name")), "CHAIN")
-    times = output_fields.get("timeMetadata")
-    moments = times if isinstance(times, dict) else {}
+def _flowise_node(row: Fields) -> _Node:
+    data = row.inner("data")
+    inputs, outputs = opened(data.take("input")), opened(data.take("output"))
+    given, made = (Fields(one if isinstance(one, dict) else {}, data.path, data.warnings) for one in (inputs, outputs))
+    moments = made.inner("timemetadata")
     node = _Node(
-        as_text(row.get("nodeLabel")) or as_text(row.get("nodeId")) or "node", kind, inputs=inputs, outputs=outputs,
-        start=time_of_any(moments.get("start")), end=time_of_any(moments.get("end")),
-        error=as_text(data.get("error")) or None,
+        row.text("nodelabel") or row.text("nodeid") or "node", _FLOWISE_NODES.get(data.text("name") or "", "CHAIN"),
+        inputs=inputs, outputs=outputs, start=moments.time("start"), end=moments.time("end"), error=data.text("error"),
     )  # fmt: skip
-    if kind == "LLM":
-        messages = read_messages(input_fields.get("messages"))
+    if node.kind == "LLM":
+        messages = read_messages(given.peek("messages"))
         node.asked = [one.message for one in messages or ()]
-        node.answered = (
-            [Message("assistant", as_text(output_fields.get("content")))] if output_fields.get("content") else []
-        )
-        usage = output_fields.get("usageMetadata")
-        node.usage = usage if isinstance(usage, dict) else {}
-        model = input_fields.get("llmModelConfig")
-        node.model = as_text(model.get("modelName")) if isinstance(model, dict) else None
+        content = made.text("content")
+        node.answered = [Message("assistant", content)] if content else []
+        node.usage = made.inner("usagemetadata")
+        node.model = given.inner("llmmodelconfig").text("modelname")
     return node
 
 
@@ -301,8 +285,7 @@ def _shaped(node: _Node, span_id: str, parent: str) -> Shaped:
     return Shaped(draft, node.asked, node.answered)
 
 
-def _count(draft: SpanDraft, usage: Record) -> None:
-    counts = Fields(usage)
-    draft.prompt_tokens = integer(counts.take("prompttokens", "inputtokens"))
-    draft.completion_tokens = integer(counts.take("completiontokens", "outputtokens"))
-    draft.total_tokens = integer(counts.take("totaltokens"))
+def _count(draft: SpanDraft, counts: Fields) -> None:
+    draft.prompt_tokens = counts.count("prompttokens", "inputtokens")
+    draft.completion_tokens = counts.count("completiontokens", "outputtokens")
+    draft.total_tokens = counts.count("totaltokens")

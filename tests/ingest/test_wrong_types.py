@@ -9,9 +9,12 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from tests.ingest import chat_store_files as stores
 from tests.ingest import conversation_files as conversations
 from tests.ingest import envelope_files as envelopes
 from tests.ingest import export_files as made
+from tests.ingest import log_files as logs
+from tests.ingest import vendor_files as vendors
 from tests.ingest.losses import texts
 from tests.ingest.mutants import SAMPLES
 from tests.ingest.test_bad_input import otlp_request, trail_document
@@ -95,6 +98,43 @@ NOT_READ = {
     "trulens": {"*.trace.parent_id", "*.record.parent_span_id"},
 }  # fmt: skip
 """Fields whose value no reader keeps where its type is right either: each is told elsewhere, or is a label."""
+CHATS: dict[str, Callable[[], Any]] = {
+    **stores.MADE, "chatgpt": conversations.chat_gpt, "claude.ai": conversations.claude_ai,
+    "ag-ui": conversations.ag_ui,
+    "cline": conversations.cline, "strands": conversations.strands, "litellm": conversations.spend_logs,
+    "vertex": conversations.vertex_batch, "bedrock batch": conversations.bedrock_batch, "dify chat": conversations.dify,
+    "flowise chat": conversations.flowise, "copilot cli": conversations.copilot, "pydantic ai": conversations.pydantic,
+    "letta": conversations.letta, "smolagents": conversations.smolagents, **logs.WORKFLOWS, "crewai": logs.crewai_rows,
+    "sentry": vendors.sentry, "cloud trace": vendors.cloud_trace, "agentops": vendors.agentops,
+    "galileo": vendors.galileo, "lightstep": vendors.lightstep, "keywords ai": vendors.keywords_ai_tree,
+    "datadog": lambda: vendors.rows(vendors.datadog), "elastic": lambda: vendors.rows(vendors.elastic),
+    "gaia2, lite": lambda: content("lite"),
+    "braintrust": lambda: vendors.rows(vendors.braintrust), "laminar": lambda: vendors.rows(vendors.laminar),
+}  # fmt: skip
+"""Forms of which most fields are labels, that nobody keeps; what is told elsewhere or stands on another branch:"""
+QUICK = frozenset(
+    {"vs code", "kiro", "copilot studio", "bedrock agent", "chatgpt", "dify chat", "n8n", "dify", "datadog"}
+)
+TOLD_ELSEWHERE = {
+    "lm studio": {"createdAt", "messages.*.versions.*.steps", "messages.*.versions.*.steps.*",
+                  "messages.*.versions.*.steps.*.content", "messages.*.versions.*.steps.*.content.*"},
+    "vs code": {"requests.*.result.timings"}, "kiro": {"transcript"}, "amazon q": {"transcript"},
+    "trae": {"agent_steps.*.tool_calls.*.arguments"}, "letta file": {"tools"}, "rasa": {"slots", "events.*.data",
+             "events.*.parse_data.intent"},
+    "langchain events": {"*.data.input", "*.data.input.messages.*", "*.data.output.additional_kwargs",
+                         "*.data.output.response_metadata"},
+    "open webui": {"*.chat.models", "*.chat.history.messages.x", "*.chat.history.messages.x.usage"},
+    "n8n": {"data.startData"}, "dify": {"data.*.process_data.prompts.*.files"}, "dify chat": {"data.*.inputs"},
+    "chatgpt": {"*.mapping.x.message", "*.mapping.x.message.author", "*.mapping.x.message.content",
+                "*.mapping.x.message.create_time", "*.mapping.n1.message.create_time"},
+    "vertex": {"response"},
+    "sentry": {"contexts", "contexts.trace.trace_id", "contexts.trace.span_id", "spans.*.trace_id"},
+    "cloud trace": {"spans.*.parentSpanId"}, "lightstep": {"data.*.attributes", "data.*.attributes.custom-data",
+                    "data.*.relationships.reporters"},
+    "keywords ai": {"span_tree.*.trace_unique_id", "span_tree.*.span_unique_id",
+                    "span_tree.*.children.*.trace_unique_id", "span_tree.*.children.*.span_unique_id"},
+    "datadog": {"*.attributes.span_id", "*.attributes.parent_id", "*.attributes.duration"}, "braintrust": {"*.span_id"},
+}  # fmt: skip
 
 
 def paths_of(document: Any) -> Iterator[Path]:
@@ -155,3 +195,31 @@ def test_a_value_of_a_wrong_type_is_kept_or_named(name: str, is_short: bool) -> 
             if type(before) is not type(value) and is_gone(broken, path, value):
                 gone.append((dotted(path), value))
     assert [item for item in gone if item[0] not in NOT_READ.get(name, ())] == []
+
+
+def is_label(document: Any, path: Path, before: Any) -> bool:
+    """Whether no reader keeps a field's value where its type is right either."""
+    if before is None or isinstance(before, bool):
+        return True
+    value = "r1ght" if isinstance(before, str) else 990018
+    if not isinstance(before, (str, int, float)) or (value == 990018 and before > 1e8):  # a time is told as one
+        return False
+    found = list(read_bytes(json.dumps(changed(document, path, value)[0]).encode(), file="file.json"))
+    has_failed = any(isinstance(item, Rejected) for item in found)
+    return not has_failed and not any(str(value) in text for item in found for text in texts(item))
+
+
+@pytest.mark.parametrize("name", [
+    *(pytest.param(name, marks=() if name in QUICK else pytest.mark.soak) for name in CHATS)
+])  # fmt: skip
+def test_a_wrong_type_in_a_saved_chat_a_workflow_or_a_vendors_answer_is_kept_or_named(name: str) -> None:
+    document = CHATS[name]()
+    gone = []
+    for number, path in enumerate(paths_of(document)):
+        for value in islice(WRONG, number % len(WRONG), number % len(WRONG) + 1) if name in QUICK else WRONG:
+            broken, before = changed(document, path, value)
+            if type(before) is type(value) or dotted(path) in TOLD_ELSEWHERE.get(name, ()):
+                continue
+            if is_gone(broken, path, value) and not is_label(document, path, before):
+                gone.append((dotted(path), value))
+    assert gone == []

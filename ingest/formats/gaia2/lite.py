@@ -75,9 +75,12 @@ class Lite:
 
     @property
     def attributes(self) -> dict[str, Json]:
-        """What of the file is no row and no outcome. `run_duration` is simulated seconds."""
-        covered = {HISTORIES, USAGE, "validation_decision", "validation_rationale"}
-        return without_empty({key: value for key, value in self.raw.items() if key not in covered})
+        """What of the file is no row and no outcome, or of a wrong type. `run_duration` is simulated seconds."""
+        covered = {HISTORIES, USAGE, "validation_rationale"}
+        if word(self.raw.get("validation_decision")) is not None:
+            covered.add("validation_decision")
+        others = {key: value for key, value in self.raw.items() if key not in covered}
+        return without_empty({**others, USAGE: _unread_usage(self.raw.get(USAGE))})
 
     def as_export(self) -> Export:
         """The little that a lite file tells of scenario and agent, in the shape of an export without events."""
@@ -122,6 +125,26 @@ def usage_of(lite: Lite, agent: str, call: int) -> dict[str, Json]:
     stats = lite.usage.get(agent, {})
     lists = {name: sequence(stats.get(name)) for name in COUNTS}
     return {name: values[call] for name, values in lists.items() if call < len(values)}
+
+
+def _unread_usage(stats: Json) -> Json:
+    """The counts that are no lists of numbers, by agent and name; None where all are."""
+    if not isinstance(stats, dict):
+        return stats
+    unread: dict[str, Json] = {}
+    for agent, counts in stats.items():
+        if not isinstance(counts, dict):
+            unread[agent] = counts
+            continue
+        for name in COUNTS:
+            values = counts.get(name)
+            if values is not None and not (isinstance(values, list) and all(map(_is_count, values))):
+                unread[f"{agent}.{name}"] = values
+    return unread or None
+
+
+def _is_count(value: Json) -> bool:
+    return value is None or number(value) is not None
 
 
 def error_fields(body: str) -> dict[str, Json]:
