@@ -112,15 +112,15 @@ DATASETS: Final[tuple[Dataset, ...]] = (
     Dataset(
         "labels",
         "Error labels",
-        "An annotator's error, drafts included; of the chosen annotator, else of everyone. Filters of judges and "
-        "matches do not apply.",
+        "An annotator's error, drafts included; of the chosen annotator, otherwise of everyone. Filters of judges "
+        "and matches do not apply.",
         labels,
     ),
     Dataset(
         "scores",
         "Scores",
-        "An annotator's score of a dimension, drafts included; of the chosen annotator, else of everyone. Filters of "
-        "judges and matches do not apply.",
+        "An annotator's score of a dimension, drafts included; of the chosen annotator, otherwise of everyone. "
+        "Filters of judges and matches do not apply.",
         score_rows,
     ),
     Dataset(

@@ -81,9 +81,9 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self._serves(host_name(host)):
-            return f"this app is not at {host[:100]!r}. Try: add the name to TRACEJURY_HOSTS"
+            return f"this app does not answer to {host[:100]!r}. Try: add the name to TRACEJURY_HOSTS"
         if "content-length" in headers and "transfer-encoding" in headers:  # a proxy may read another end than we do
-            return "the request says its length in two ways. Try: send Content-Length alone"
+            return "the request states its length in two ways. Try: send only Content-Length"
         if scope["path"] == signin.PATH:  # it refuses forms of other sites itself, with a page
             return None
         origin = headers.get("origin")
@@ -119,7 +119,9 @@ class Guard:
         headers = Headers(scope=scope)
         cookie = signin.cookie_of(headers.get("cookie"))
         allowed = await run_in_threadpool(self.may_read_metrics, headers.get("authorization"), cookie)
-        return None if allowed else "metrics need a right. Try: Authorization: Bearer and `tracejury token`"
+        return (
+            None if allowed else "metrics need a token. Try: Authorization: Bearer with a token from `tracejury token`"
+        )
 
 
 class _TooSlowError(Exception):

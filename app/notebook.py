@@ -203,7 +203,9 @@ class Workspace:
             from tracejury.judging.runs.offline import judge_all
 
             if settings:
-                raise ValueError(f"the offline checks take no {next(iter(settings))}. Try: a model, or leave it out")
+                raise ValueError(
+                    f"the offline checks do not take {next(iter(settings))}. Try: name a model, or leave it out"
+                )
             return dict(judge_all(self.store.engine, traces=traces, dimensions=_shipped(dimensions), author="notebook"))
         return _apart(lambda: self._judge_by_model(model, dimensions, traces, settings))
 

@@ -102,7 +102,7 @@ def signals(environment: Mapping[str, str] = os.environ) -> Signals | None:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ModuleNotFoundError:
         _log.warning(
-            "OTEL_EXPORTER_OTLP_* is set, but its exporter is not there. Try: pip install tracejury[telemetry]"
+            "OTEL_EXPORTER_OTLP_* is set, but the exporter is not installed. Try: pip install tracejury[telemetry]"
         )
         return None
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader

@@ -78,7 +78,7 @@ def _check_label(label: ErrorLabel, text: TraceText) -> Iterator[Problem]:
         if content is None or content[piece.start : piece.end] != piece.quote:
             yield Problem(
                 subject=subject,
-                problem=f"its quote does not stand at {piece.field}[{piece.start}:{piece.end}] of span {piece.span_id}",
+                problem=f"its quote is not at {piece.field}[{piece.start}:{piece.end}] of span {piece.span_id}",
                 remedy="select the evidence again",
             )
 

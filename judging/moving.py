@@ -117,8 +117,8 @@ def _fill(origin: Connection, copy: Connection) -> list[MovedTable]:
         arrived = content_of(copy, table)
         if arrived != one:
             raise WorkspaceError(
-                f"the table {table.name} arrived with {arrived.rows:,} rows of {one.rows:,}, or with other content; "
-                "nothing was kept in the target. Try: again, and report it"
+                f"the table {table.name} arrived with {arrived.rows:,} rows of {one.rows:,}, or with other "
+                "content; nothing was kept in the target. Try: move again, and report it if it happens again"
             )
     renew_search(copy)
     if copy.dialect.name == "postgresql":

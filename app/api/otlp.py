@@ -58,7 +58,7 @@ def otlp_routes(opener: Callable[[], Workspace], *, requests_a_second: float = R
         if refused is not None:
             return refused
         if not limiter.has_capacity():
-            return _status(429, f"more than {requests_a_second:g} requests a second", retry_after="1")
+            return _status(429, f"more than {requests_a_second:g} requests per second", retry_after="1")
         await limiter.acquire()
         if not _is_large(request):
             body = await _body(request)

@@ -53,7 +53,7 @@ def setup(python: Path | None, *, check: bool, as_json: bool) -> int:
 
 def _made() -> AreEnvironment:
     if not (own_folder() / "ready.json").exists():
-        say(f"Making the environment of ARE in {own_folder()} ({SIZE})")
+        say(f"Creating the environment of ARE in {own_folder()} ({SIZE})")
     with progress_line("fetching", " packages") as bar:
 
         def show(line: str) -> None:
@@ -129,7 +129,7 @@ def _run(scenarios: Sequence[str], home: Path | None, *, as_json: bool, **option
     if options["dry_run"]:
         return _dry_run(jobs, as_json=as_json)
     if not jobs:
-        click.echo(json.dumps({"executions": [], "left": 0}) if as_json else "nothing to do: every execution exists")
+        click.echo(json.dumps({"executions": [], "left": 0}) if as_json else "nothing to do: all executions exist")
         return 0
     workspace, models = opened(home, create=True), _models(options, settings)
     shown: list[Done] = []
@@ -162,7 +162,9 @@ def _settings(options: dict[str, Any]) -> ExecutionSettings:
     if not oracle and not model:
         raise ValueError("an execution needs a model. Try: --model NAME, or --oracle for the scenario's own events")
     if not oracle and bool(judge) == options["no_judge"]:
-        raise ValueError("an execution needs a judge's model or none. Try: --judge-model NAME, or --no-judge")
+        raise ValueError(
+            "an execution needs a judge model, or an explicit none. Try: --judge-model NAME, or --no-judge"
+        )
     return ExecutionSettings(
         model="oracle" if oracle else model,
         judge_model=None if oracle or options["no_judge"] else judge,

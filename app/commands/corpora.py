@@ -124,7 +124,7 @@ def sample(
 
 def _workers(engine: Engine, count: int | None, scheduler: str | None) -> Workers:
     if scheduler is not None and engine != "dask":
-        raise click.UsageError("--scheduler needs the engine that it belongs to. Try: --engine dask")
+        raise click.UsageError("--scheduler works only with the engine dask. Try: --engine dask")
     return Workers(engine=engine, count=count or os.cpu_count() or 1, scheduler=scheduler)
 
 

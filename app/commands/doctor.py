@@ -137,7 +137,7 @@ def folder(home: Path) -> Check:
         remedy = f"give yourself the right to write (`ls -ld {place}`), or choose another --home"
         return Check(subject="home", state="stops", message=f"{place} cannot be written", remedy=remedy)
     if place != home:
-        message = f"{home} is not there yet; the first command that stores something makes it"
+        message = f"{home} does not exist yet; the first command that stores something creates it"
         return Check(subject="home", state="note", message=message, remedy="tracejury ingest PATH, or tracejury demo")
     if home.stat().st_mode & 0o007:
         message = f"{home} can be written, and every user of this machine can read it"
@@ -168,7 +168,7 @@ def database_of(home: Path) -> Check:
     """Whether the database opens and has the schema of this version; none is made or migrated."""
     file = database_file(home)
     if file is not None and not file.is_file():
-        message = "none yet; the first command that stores something makes it"
+        message = "none yet; the first command that stores something creates it"
         return Check(subject="database", state="note", message=message, remedy="tracejury ingest PATH")
     return _with_database(home, _opened)
 
@@ -206,20 +206,23 @@ def backup(engine: Engine) -> Check:
     if missing:
         remedy = "install PostgreSQL's client programs, for `tracejury backup` and `restore`"
         return Check(subject="backup", state="note", message=f"missing: {', '.join(missing)}", remedy=remedy)
-    return Check(subject="backup", state="ok", message=f"pg_dump and pg_restore are here for {engine.url.database}")
+    return Check(
+        subject="backup", state="ok", message=f"pg_dump and pg_restore are installed for {engine.url.database}"
+    )
 
 
 def sign_in(engine: Engine) -> Check:
     """Whether an administrator can sign in, where people must."""
     mode = config().sign_in
     if mode == "off":
-        return Check(subject="sign-in", state="ok", message="off: whoever reaches the app has every right")
+        return Check(subject="sign-in", state="ok", message="off: whoever reaches the app has all rights")
     with read_transaction(engine) as connection:
         if someone_can_sign_in(connection, by_email=mode == "oidc"):
             return Check(subject="sign-in", state="ok", message=f"{mode}, with an administrator")
     remedy = (
-        "`TRACEJURY_SIGN_IN=off tracejury serve` with the same --home on this machine, add a person of the role admin "
-        f"with {'an e-mail address' if mode == 'oidc' else 'a password'} on its Admin page, stop it and start again"
+        "`TRACEJURY_SIGN_IN=off tracejury serve` with the same --home on this machine, add a person with the role "
+        f"admin and {'an e-mail address' if mode == 'oidc' else 'a password'} on its Admin page, then stop it and "
+        "start it again"
     )
     return Check(subject="sign-in", state="stops", message=f"{mode}, and no administrator can sign in", remedy=remedy)
 
@@ -260,7 +263,11 @@ def estimates(home: Path) -> Check:
     finally:
         estimate_worker.end(pool)
     seconds = time.monotonic() - started
-    return Check(subject="estimates", state="ok", message=f"their process starts and reads the data in {seconds:.1f} s")
+    return Check(
+        subject="estimates",
+        state="ok",
+        message=f"the process that computes them starts and reads the data in {seconds:.1f} s",
+    )
 
 
 def provider_keys(environment: Mapping[str, str]) -> Check:

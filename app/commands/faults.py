@@ -14,12 +14,12 @@ from typing import Any, TextIO, cast
 import click
 
 _log = logging.getLogger(__name__)
-_FULL = "free space on its disk (`df -h`), then start the command again: what was stored before stays"
+_FULL = "free space on its disk (`df -h`), then run the command again; what is already stored stays"
 _REMEDIES: dict[int, str] = {
     errno.ENOSPC: _FULL,
-    errno.EDQUOT: "free space in your quota, then start the command again: what was stored before stays",
-    errno.EFBIG: "raise the limit on the size of files (`ulimit -f unlimited`), then start the command again",
-    errno.EROFS: "write to another place: this folder can only be read",
+    errno.EDQUOT: "free space in your quota, then run the command again; what is already stored stays",
+    errno.EFBIG: "raise the limit on the size of files (`ulimit -f unlimited`), then run the command again",
+    errno.EROFS: "choose another place: this folder is read-only",
     errno.EACCES: "check who may read and write it (`ls -l`)",
     errno.EPERM: "check who may read and write it (`ls -l`)",
     errno.EMFILE: "raise the limit on open files (`ulimit -n 4096`)",
@@ -113,13 +113,13 @@ def error_words(error: BaseException) -> str:
         remedy = _REMEDIES.get(cause.errno or 0, "check the path, and who may read and write there")
         return f"{cause.strerror or cause}{where}. Try: {remedy}"
     if isinstance(cause, RecursionError):
-        return "a value is nested deeper than can be followed (about 1,000 levels). Try: flatten it, or leave it out"
+        return "a value is nested too deeply (more than about 1,000 levels). Try: flatten it, or leave it out"
     if isinstance(cause, MemoryError):
-        return "the memory is used up. Try: fewer files at once, --workers 1, or a machine with more memory"
+        return "out of memory. Try: fewer files at once, --workers 1, or a machine with more memory"
     if isinstance(cause, SettingError):
         return f"{cause}. Try: correct or unset the variable"
     words = f"{type(cause).__name__}: {cause}".strip()[:500]
-    return f"unexpected failure: {words}. Try: again with -v before the command, and report it"
+    return f"unexpected failure: {words}. Try: run it again with -v before the command, and report it"
 
 
 def _cause(error: BaseException) -> BaseException:

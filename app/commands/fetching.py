@@ -14,7 +14,7 @@ from tracejury.app.commands.output import counted, say
 
 TRAIL = "PatronusAI/TRAIL"
 _TRANSPORTS = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3"})
-AGAIN = "Try: check the network and HF_TOKEN, then again; what is there already is not loaded twice"
+AGAIN = "Try: check the network and HF_TOKEN, then run it again; files that are already here are not downloaded twice"
 GATED = (
     "{} is gated: ask for access on its page, make a token, and run again with HF_TOKEN set (or after `hf auth login`)"
 )
@@ -57,11 +57,13 @@ def download(repository: str, folder: Path, *, revision: str | None = None, word
     except (GatedRepoError, RepositoryNotFoundError) as error:
         raise click.ClickException(GATED.format(repository)) from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise click.ClickException(f"the hub cannot be reached or refuses: {_first_line(error)}. {AGAIN}") from error
+        raise click.ClickException(
+            f"Hugging Face cannot be reached or refuses: {_first_line(error)}. {AGAIN}"
+        ) from error
     except Exception as error:  # the hub's HTTP library has its own errors of connection, which it does not wrap
         if type(error).__module__.split(".")[0] not in _TRANSPORTS:
             raise
-        raise click.ClickException(f"the hub cannot be reached: {_first_line(error)}. {AGAIN}") from error
+        raise click.ClickException(f"Hugging Face cannot be reached: {_first_line(error)}. {AGAIN}") from error
 
 
 def _first_line(error: Exception) -> str:

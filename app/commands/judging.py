@@ -94,7 +94,7 @@ def _nothing_to_read(workspace: Workspace, chosen: Sequence[str] | None) -> list
     refused = [trace_id for trace_id in marked if chosen is None or trace_id in chosen]
     for trace_id in refused:
         say(
-            f"refused {trace_id}: it holds names and times only, nothing to read. Try: ingest --map, or --even-if-empty"
+            f"refused {trace_id}: it holds only names and times, nothing to read. Try: ingest --map, or --even-if-empty"
         )
     return refused
 
@@ -104,7 +104,7 @@ def _without(workspace: Workspace, chosen: Sequence[str] | None, refused: Sequen
     with read_transaction(workspace.engine) as connection:
         left = [trace_id for trace_id in chosen or trace_ids(connection, with_steps=True) if trace_id not in refused]
     if not left:
-        raise click.ClickException("no trace is left to judge: each holds nothing to read. Try: --even-if-empty")
+        raise click.ClickException("no trace is left to judge: none holds anything to read. Try: --even-if-empty")
     return left
 
 

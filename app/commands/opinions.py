@@ -139,8 +139,8 @@ def _stored(engine: Engine, labels: Labels) -> Put:
         )
     except BaseException:
         say(
-            f"The import ended early: the labels of {stored:,} of {counted(total, 'trace')} are stored. Try: the same "
-            "command again, which stores the rest and nothing twice"
+            f"The import ended early: the labels of {stored:,} of {counted(total, 'trace')} are stored. Try: run "
+            "the same command again; it stores the rest, and nothing twice"
         )
         raise
     finally:
@@ -157,7 +157,7 @@ def _import_options(
 ) -> ImportOptions:
     """The options of an import as they were given. Raises `click.UsageError` for one that cannot be read."""
     if form in {"trail", "tracejury"} and (columns or scales):
-        raise click.UsageError(f"--as {form} has columns and a scale of its own. Try: leave out --columns and --scale")
+        raise click.UsageError(f"--as {form} already defines columns and a scale. Try: leave out --columns and --scale")
     pairs = [pair.partition("=") for option in columns for pair in option.split(",")]
     wrong = next((name for name, equals, column in pairs if not equals or not column.strip()), None)
     if wrong is not None:
@@ -228,8 +228,8 @@ def _without_review(connection: Connection, labels: Labels) -> list[str]:
         return []
     people = sorted({annotator for annotator, _ in open_work})
     return [
-        f"{counted(len(open_work), 'trace')} of {', '.join(people)} not submitted: these labels are stored and in no "
-        "table yet. Try: --reviewed, if each person finished these traces"
+        f"{counted(len(open_work), 'trace')} of {', '.join(people)} not submitted: these labels are stored but in "
+        "no table yet. Try: --reviewed, if each person finished these traces"
     ]
 
 

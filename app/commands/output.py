@@ -26,7 +26,7 @@ def opened(home: Path | None, *, create: bool = False) -> Workspace:
         return open_workspace(home, create=create)
     except NoWorkspaceError as error:
         raise click.ClickException(
-            f"{error}. Try: another --home, or `tracejury ingest PATH`, which makes one"
+            f"{error}. Try: another --home, or `tracejury ingest PATH`, which creates one"
         ) from error
     except WorkspaceError as error:
         raise click.ClickException(str(error)) from error

@@ -20,7 +20,7 @@ from tracejury.judging.store.locks import SETTINGS
 MEASURES = {
     "precision": "proposed pairs that are the same error",
     "recall": "same errors that are proposed",
-    "recall_one_to_one": "of those whose error and finding no other right proposal has",
+    "recall_one_to_one": "the same, without pairs whose error or finding is in another correct proposal",
 }
 
 
@@ -42,7 +42,7 @@ def sample(
         print_json({"pairs": len(drawn), "population": len(pairs), "strata": strata, "key": str(key), "rule": RULE})
     else:
         click.echo(f"{counted(len(drawn), 'pair')} of {len(pairs):,} written to {out}")
-        say(f"{key} tells how they were drawn. Label without reading it, and keep it beside the pairs")
+        say(f"{key} says how they were drawn. Label the pairs without reading it, and keep it beside them")
     return 0
 
 

@@ -83,7 +83,7 @@ def pilot_lines(measured: WorkspacePilot | None) -> list[str]:
     left = f"; {counted(measured.not_matched, 'error pair')} without matches left out" * bool(measured.not_matched)
     alone = "" if pilot.discordant is None else f", {100 * pilot.discordant:.1f} % caught by one alone"
     among = pilot.spread.repeat_icc
-    unpriced = f"; {counted(measured.unpriced, 'trace')} without a recorded cost left out of the dollars"
+    unpriced = f"; the dollars leave out {counted(measured.unpriced, 'trace')} without a recorded cost"
     return [
         f"pilot: {who} against {measured.reference} on {on}: {100 * (pilot.mean or 0.0):.1f} "
         + ("%" if pilot.discordant is None else "points")
@@ -99,7 +99,7 @@ def assumption_lines(assumptions: Assumptions) -> list[str]:
     """The unit costs and people's reliability that the plan uses, unknown where they are."""
     minutes, dollars = assumptions.costs.minutes, assumptions.costs.dollars
     return [
-        f"a trace: {'unknown' if minutes is None else f'{minutes:.1f}'} active minutes of a person, "
+        f"per trace: {'unknown' if minutes is None else f'{minutes:.1f}'} active minutes of a person, "
         f"{'unknown dollars' if dollars is None else f'${dollars:.4f}'} for one repeat of all judges; people's "
         f"reliability {'unknown' if assumptions.reliability is None else f'{assumptions.reliability:.2f}'}"
     ]

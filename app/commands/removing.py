@@ -33,7 +33,7 @@ def remove(trace_ids: Sequence[str], home: Path | None, *, with_labels: bool, as
         print_json(asdict(removal) | {"backup": str(removal.backup)})
         return 0
     rows = counted(labels, "row") + " of labels"
-    fate = f"{rows} deleted" if with_labels else f"{rows} kept: they count again with the trace"
+    fate = f"{rows} deleted" if with_labels else f"{rows} kept: they count again once the trace is back"
     click.echo(f"{counted(len(removal.traces), 'trace')} removed, {fate}; backup: {removal.backup}")
     return 0
 
@@ -75,7 +75,7 @@ def restore(file: Path, home: Path | None, *, is_agreed: bool) -> None:
         put_back(workspace, file)
     except WorkspaceError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{workspace.home} is as it was in {file}")
+    click.echo(f"{workspace.home} is back as it was in {file}")
 
 
 def move(url: str, home: Path | None, *, as_json: bool) -> None:

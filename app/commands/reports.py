@@ -164,18 +164,15 @@ def _from_workspace(
 ) -> tuple[Inputs, dict[str, Json]]:
     sided = [name for name in names if name in COMPARED]
     if sided and not options["sides"]:
-        raise ValueError(f"{sided[0]} needs two sides: --compare A B")
+        raise ValueError(f"{sided[0]} needs two sides. Try: --compare A B")
     with read_transaction(opened(home).engine) as connection:
         filters = _filters(connection, options, settings)
         frames = load_frames(connection, filters)
         inputs = inputs_of(frames, filters, opinions_of(connection, filters, frames))
         if frames.reference is None:
-            say("no annotator has submitted a trace in this workspace, so the tables of agreement are empty")
+            say("no annotator has submitted a trace in this workspace, so the agreement tables are empty")
         elif filters.reference == MAJORITY and frames.votes.empty:
-            say(
-                "no trace was submitted by two annotators, so there is no majority and the tables of agreement are "
-                "empty"
-            )
+            say("no trace was submitted by two annotators, so there is no majority and the agreement tables are empty")
         if (words := frames.overlap.words()) is not None:
             say(words)
         note = sampling_note(frames.unit_labels)

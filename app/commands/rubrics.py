@@ -54,7 +54,11 @@ def show(file: Path, faults: list[str], prompt: Prompt | None) -> None:
     if prompt is not None:
         sys.stdout.buffer.write(f"{prompt.system}\n{prompt.prefix}{prompt.suffix}\n".encode())
         sys.stdout.buffer.flush()
-    say(f"{file}: {counted(len(faults), 'fault')}" if faults else f"{file}: no fault; above is what a judge is sent")
+    say(
+        f"{file}: {counted(len(faults), 'fault')}"
+        if faults
+        else f"{file}: no faults; the text above is what a judge is sent"
+    )
 
 
 def key_faults(rubric: Rubric, file: Path) -> list[str]:

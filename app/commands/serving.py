@@ -34,8 +34,8 @@ def refuse_open_door(host: str, *, is_agreed: bool) -> None:
     if is_local(host) or is_agreed or config().sign_in != "off":
         return
     raise click.ClickException(
-        f"--host {host} lets every machine that reaches this one read, label, judge at your cost and delete, "
-        "for nobody signs in. Try: TRACEJURY_SIGN_IN=password (or oidc), or --i-know where the network is yours"
+        f"--host {host} lets every machine that can reach this one read, label, judge at your cost and delete, "
+        "because sign-in is off. Try: TRACEJURY_SIGN_IN=password (or oidc), or --i-know if the network is yours"
     )
 
 
@@ -87,7 +87,7 @@ def _warn_of_no_traces(workspace: Workspace, *, is_new: bool) -> None:
     url, folder = workspace.engine.url, workspace.home.resolve()
     is_in_folder = url.get_backend_name() == "sqlite"
     place = str(folder) if is_in_folder else url.render_as_string(hide_password=True)
-    state = "was made now and is empty" if is_new else "holds no traces"
+    state = "is new and empty" if is_new else "holds no traces"
     other = "--home FOLDER or TRACEJURY_HOME" if is_in_folder else "TRACEJURY_DATABASE"
     say(f"the workspace {place} {state}. Try: add traces on the page Ingest; {other} opens another workspace")
 
@@ -157,6 +157,6 @@ def _free_port(host: str, first: int) -> int:
             probe.bind((host, first))
         except OSError as error:
             raise click.ClickException(
-                f"port {first} of {host} cannot be listened on ({error.strerror}). Try: --port 0 for a free one"
+                f"cannot listen on port {first} of {host} ({error.strerror}). Try: --port 0 for a free one"
             ) from error
         return int(probe.getsockname()[1])

@@ -48,8 +48,8 @@ def ingest_into(
     unanchored = unanchored_now(workspace, report.replaced)
     for label in unanchored:
         say(
-            f"label {label.label_id} of {label.annotator} on {label.trace_id} names spans that are not there now: "
-            f"{', '.join(label.span_ids)}. Try: open the trace in Work and move it"
+            f"label {label.label_id} of {label.annotator} on {label.trace_id} names spans that no longer exist: "
+            f"{', '.join(label.span_ids)}. Try: open the trace in Work and move the label"
         )
     if as_json:
         print_json(
@@ -76,7 +76,7 @@ def ingest_into(
             f"{counted(report.traces, 'new trace')} with {counted(report.spans, 'span')}, "
             f"{counted(report.duplicates, 'duplicate')}, {len(report.completed):,} completed, "
             f"{len(report.rejected):,} rejected"
-            + (f", {len(report.replaced)} of them in the place of other content" if report.replaced else "")
+            + (f", {len(report.replaced)} of them replacing other content" if report.replaced else "")
         )
         if evaluations:
             click.echo(f"{counted(evaluations, 'verdict')} of evaluators, as these traces record them")

@@ -15,7 +15,7 @@ from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.records import SLICE_WORDS
 
 MOST = 4  # judge models that are all named
-NO_PEOPLE = "how far people agree is unknown, since no two people labelled the same trace blind"
+NO_PEOPLE = "how far people agree is unknown, because no two people labelled the same trace blind"
 
 
 def answer(suite: pd.DataFrame, reached: pd.DataFrame | None) -> list[str]:
@@ -43,13 +43,13 @@ def by_slice(differences: pd.DataFrame) -> str:
     """
     if differences.empty:
         return (
-            "By slice: no test, since no judge is known to have caught some errors and missed others in two slices of "
-            f"{LEAST_TRACES} traces or more."
+            "By slice: no test, because no judge is known to have caught some errors and missed others in two "
+            f"slices of {LEAST_TRACES} or more traces."
         )
     tests = counted(len(differences), "test")
     apart = differences[differences["p_holm"] < 0.05].sort_values("p", kind="stable")
     if apart.empty:
-        return f"By slice: no judge's recall differs between slices by more than chance ({tests}, Holm)."
+        return f"By slice: no judge's recall differs between slices by more than chance would explain ({tests}, Holm)."
     row = apart.iloc[0]
     names = ("judge_model", "dimension", *(["split"] if differences["split"].nunique() > 1 else []))
     judge = " ".join(str(row[name]) for name in names)
@@ -91,7 +91,7 @@ def _why_nothing(caught: pd.DataFrame) -> str:
         return "What judges caught is unknown: no matches are proposed yet."
     if caught["failed"].any():
         return "What judges would catch is unknown: they failed on every trace with a reference error."
-    return "There is nothing to catch: the reference has no error on a trace that a judge answered."
+    return "There is nothing to catch: the reference has no errors on the traces that judges answered."
 
 
 def _judges(known: pd.DataFrame) -> str:
@@ -110,14 +110,14 @@ def _judges(known: pd.DataFrame) -> str:
 
 def _beside(known: pd.DataFrame, people: pd.Series | None, *, is_pending: bool) -> list[str]:
     if people is None:
-        return ["what people find of each other's errors is being computed" if is_pending else NO_PEOPLE]
+        return ["how many of each other's errors people find is being computed" if is_pending else NO_PEOPLE]
     value = float(people["value"])
     few = f" (only {counted(int(people['n']), 'comparison')})" if people["n"] < TOO_FEW else ""
     share, bounds = _share(value, people["low"], people["high"])
     words = [f"people among themselves {share}{bounds}{few}"]
     bounded = known[known["coverage_high"].notna()]
     if bounded.empty:
-        return [*words, "too few traces to say who is within reach of people"]
+        return [*words, "too few traces to say which judges are within reach of people"]
     near = list(bounded.loc[bounded["coverage_high"] >= value, "judge_model"])
     if not near:
         return [*words, "no judge is within reach of people"]

@@ -28,7 +28,7 @@ ABOUT = {
     "ratings": "Repeats with a score on the trace",
     "sd": "Standard deviation over the repeats, scores scaled to 0..1",
     "repeat": "Repeat of the judge, from 0",
-    "lacks": "Field that is missing, so that no estimate includes the error",
+    "lacks": "The missing field; because of it, no estimate includes the error",
     "likeness": "Similarity of the descriptions (cosine), 0 to 1",
 }
 """What a column holds whose word does not say it; of estimates their `definition` does."""

@@ -90,12 +90,12 @@ _MATCHES_HELP = (
     "Compare page. Confirmed: only matches that a person confirmed count."
 )
 _MISSING_HELP = (
-    "How failures (unparsable, refused, too long, error) count. Left out: they are counted beside each estimate. "
-    "Misses: their errors count as missed and their scores as wrong."
+    "How failures (unparsable, refused, too long, error) count. Left out: they enter no estimate and are counted "
+    "beside it. Misses: their errors count as missed and their scores as wrong."
 )
 _BLIND_ONLY_HELP = (
-    "On: only labels that were stored before their author could see judges or others; only they measure agreement. "
-    "Off: revealed labels too."
+    "On: only labels stored before their author could see judges or others; only these measure agreement. Off: "
+    "also labels stored after the reveal."
 )
 _VERSIONS_HELP = (
     "A change of rubric, prompt, model parameters or agent description makes a new version. Choose versions to "
@@ -104,8 +104,9 @@ _VERSIONS_HELP = (
 _REPEAT_HELP = "Repeat of each judge that is compared with the reference. Consistency always uses all repeats."
 _SAME_TRACES_HELP = (
     "On: where judges answered different traces, errors are compared on those that all of them answered, and "
-    "scores on those that all judges of the dimension scored; then every judge did the same work. Off: each judge on "
-    "all that it answered. Corpus rates always use all answers; A against B uses the traces of these two."
+    "scores on those that all judges of the dimension scored; so every judge is measured on the same traces. Off: "
+    "each judge is measured on all traces that it answered. Corpus rates always use all answers; A against B uses "
+    "the traces that both sides answered."
 )
 _TRACE_FORMATS_HELP = "Source format of the traces."
 _GUIDELINE_HELP = "Only traces whose newest review was submitted under this version of the guideline."

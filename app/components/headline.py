@@ -19,7 +19,7 @@ def headline(rows: pd.DataFrame, *, title: str, about: str) -> None:
     known = rows[rows["n"] > 0]
     if known.empty:
         return
-    more = f" The first {MOST} of {len(known)}: the Overview has a table of all." if len(known) > MOST else ""
+    more = f" The first {MOST} of {len(known)}; the Overview has a table of all." if len(known) > MOST else ""
     st.caption(f"{title}.{more}", help=about)
     with st.container(horizontal=True, gap="small", key="headline"):
         for row in known.head(MOST).to_dict("records"):

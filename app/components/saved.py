@@ -31,12 +31,12 @@ def saved_views(
     """Draw the menu. `on_save` raises `ValueError` with a message for a name that cannot be used."""
     with st.popover("Views", icon=":material/bookmark:", help="Saved filters of this page, shared by the team"):
         if not views:
-            st.caption("No views are saved. Set the filters, then save them under a name.")
+            st.caption("No views are saved yet. Set the filters, then save them under a name.")
         for number, view in enumerate(views):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.link_button(
                     plain(view.name), address_of(view.query), width="stretch", key=f"view-open-{number}",
-                    help=plain(f"saved by {view.author}; opens in a tab of its own"),
+                    help=plain(f"saved by {view.author}; opens in a new tab"),
                 )  # fmt: skip
                 st.button(
                     "", key=f"view-delete-{number}", icon=":material/delete:", on_click=on_delete, args=(view.name,),

@@ -85,8 +85,8 @@ def blind_switch() -> None:
         required = is_blind_required(connection)
     chosen = st.toggle(
         "Require blind labels", required, key="blind_required",
-        help="Compare, Adjudicate, rows and exports show a person only the traces that this person has submitted. Off: "
-        "whoever sees judges or others before submitting has labels that are stored as not blind.",
+        help="Compare, Adjudicate, rows and exports show a person only the traces that this person has submitted. "
+            "Off: labels are stored as not blind if their author saw judges or others before submitting.",
     )  # fmt: skip
     if chosen != required:
         with write_transaction(workspace().engine, SETTINGS) as connection:

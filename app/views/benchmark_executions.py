@@ -96,7 +96,8 @@ def _one(state: ExecutionState) -> None:
         st.button("Stop", key="stop-one", icon=":material/stop:", on_click=_stop, args=([state],))
     if state.status == "gone":
         st.warning(
-            "The process of this execution is gone. `tracejury gaia2 run` with the same settings stores what it left."
+            "The process of this execution is gone. Try: `tracejury gaia2 run` with the same settings, which "
+            "stores what it left."
         )
         st.code(plain(last_words(state.folder)) or "no words", language=None)
     trace = live_trace(state.folder)

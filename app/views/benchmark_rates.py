@@ -45,8 +45,9 @@ def benchmark_view() -> None:
     known = _known(listings.place(), listings.now_revision())
     if known.frame.empty:
         st.info(
-            "No benchmark execution is here yet. Ingest executions of GAIA2 (ARE or MASEval), or make some: "
-            "`tracejury gaia2 setup`, then `tracejury gaia2 run samples --model MODEL --judge-model MODEL`."
+            "This workspace holds no benchmark executions. Try: ingest executions of GAIA2 (ARE or MASEval), or "
+            "run some: `tracejury gaia2 setup`, then `tracejury gaia2 run samples --model MODEL --judge-model "
+            "MODEL`."
         )
         return
     with st.container(border=True):
@@ -125,10 +126,14 @@ def _behind(known: _Known, key: str, capability: str) -> pd.DataFrame:
 def _scores_card(known: _Known) -> None:
     layout.title(
         "Beside the judges' scores",
-        "Mean score (0 to 3) over dimensions and repeats, of executions that passed the benchmark and that failed.",
+        "Mean score (0 to 3) over dimensions and repeats, for executions that passed the benchmark and for those "
+        "that failed.",
     )
     if known.beside.empty:
-        st.caption("No judge has scored a benchmark execution yet: tracejury judge, or gaia2 run --then-judge checks.")
+        st.caption(
+            "No judge has scored a benchmark execution yet. Try: `tracejury judge`, or `tracejury gaia2 run ... "
+            "--then-judge checks`."
+        )
         return
     data_table(score_summary(known.beside), key="benchmark-scores")
     apart = open_to_me(disagreements(known.beside))

@@ -66,7 +66,7 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
     trace_id, reference, judge_model, repeat = sides(traces, people, named_too(judge_models))
     with read_transaction(workspace().engine) as connection:
         if not may_see_judges(connection, annotator=user().name, role=user().role, trace_id=trace_id):
-            st.info("Your labels of this trace must be blind. Submit it before you compare it.")
+            st.info("You are labelling this trace blind. Submit it before you compare it.")
             return
         both_sides = compare_trace(
             connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat
@@ -130,7 +130,7 @@ def not_judged(comparison: Comparison, judged: list[str]) -> None:
     st.info(f"{plain(comparison.judge_model)} {reason}. Nothing can be compared.")
     if judged:
         st.caption(
-            f"{counted(len(judged), 'trace')} that {plain(comparison.reference)} labelled and this judge judged."
+            f"{counted(len(judged), 'trace')} that {plain(comparison.reference)} labelled and this judge has judged."
         )
         st.button(
             "Go to the first trace", key="to_judged", icon=":material/arrow_forward:",

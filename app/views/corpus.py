@@ -60,7 +60,9 @@ def overview(url: str) -> None:
 def rates_card(url: str) -> None:
     """Error rates of the corpus from the newest sample, where there is one."""
     with st.container(border=True):
-        layout.title("Error rates", "Share of all traces with an error: checks on all of them, people on a sample.")
+        layout.title(
+            "Error rates", "Share of all traces with an error: by the checks on all traces, by people on a sample."
+        )
         with read_transaction(workspace().engine) as connection:
             key = newest_sample(connection)
             if key is None or sampled_url(connection) != url:
@@ -82,7 +84,7 @@ def findings_card(url: str) -> None:
         table = _facet(url, by)
         place = data_table(table, key=f"corpus-{by}", is_chosen=True)
         if place is None:
-            st.caption("Select a row for its findings.")
+            st.caption("Select a row to list its findings.")
             return
         value, count = str(table[by].iloc[place]), int(table["findings"].iloc[place])
         findings = not_hidden(findings_of(url, by, value))

@@ -160,7 +160,8 @@ def searched(traces: pd.DataFrame, query: str) -> pd.DataFrame:
         layout.title(f"{counted(len(hits), 'span')} with all words{more}")
         if hits.empty:
             st.caption(
-                "No span of these traces contains all words. Words match whole; the last word matches by its beginning."
+                "No span of these traces contains all words. Whole words match; the last word also matches by its "
+                "beginning."
             )
         else:
             event = st.dataframe(
@@ -313,7 +314,7 @@ def tools_card(tools: pd.DataFrame) -> tuple[int, str] | None:
         "Tool calls by name; failed: the span's status is ERROR. Wilson's 95 % interval of the share. " + FEW_NOTE,
     )
     if tools.empty:
-        st.caption("These traces have no tool call.")
+        st.caption("These traces have no tool calls.")
         return None
     low, high = (bound * 100 for bound in wilson_bounds(tools["failed"].to_numpy(), tools["calls"].to_numpy()))
     shown = tools.assign(
@@ -469,7 +470,7 @@ def similar(errors: pd.DataFrame) -> None:
         return
     row = data_table(table, most=7, key="alike", is_chosen=True)
     if row is None:
-        st.caption(f"The {len(table)} most alike; similarity 0 to 1. Select a row to open it.")
+        st.caption(f"The {len(table)} most similar; similarity is 0 to 1. Select a row to open it.")
         return
     one = table.iloc[row]
     link = link_params(trace=str(one["trace_id"]), person=str(one["annotator"]), pair=str(one["label_id"]))

@@ -189,8 +189,8 @@ def your_score(feedbacks: list[practice.Feedback]) -> None:
     if score.percent is not None:
         st.metric(
             "Your score", f"{score.percent:.0f} %", f"{score.points} of {score.of} points", delta_color="off",
-            help="One point for each error that you caught and each score equal to the correct one, of all errors that "
-            "either side marked and all correct scores.",
+            help="You get one point for each error that you caught and for each score equal to the correct one. "
+                "The total counts all errors that either side marked and all correct scores.",
         )  # fmt: skip
     if table.empty:
         return

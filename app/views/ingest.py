@@ -90,12 +90,13 @@ def report(preflight: Preflight) -> None:
         )
         st.metric(
             "Changed", f"{int(states.get('changed', 0)):,}", border=True,
-            help="Same id, other content: joined where it adds to what is there, else refused unless you replace it.",
+            help="Same id, other content: joined if it adds to the stored trace; otherwise refused unless you "
+                "choose to replace it.",
         )  # fmt: skip
         st.metric(
             "Not fully readable", f"{preflight.unread:,}", border=True,
-            help="Traces with model calls without messages or tool calls without text: their warnings say where the "
-            "text is. A map of your own (ingest --map) tells which attribute holds what.",
+            help="Traces with model calls without messages or tool calls without text: their warnings say where "
+                "the text is. Your own map (ingest --map) can say which attribute holds what.",
         )  # fmt: skip
         st.metric(
             "Warnings", f"{sum(preflight.warnings.values()):,}", border=True, help="Traces with warnings are stored."
@@ -115,7 +116,7 @@ def commit(preflight: Preflight, inputs: Mapping[str, bytes]) -> None:
             help="Backed up first. Labels stay; those on spans that are gone are listed.",
         )  # fmt: skip
         count = preflight.new + (preflight.changed if replaces else 0)
-        more = "Join what completes stored traces" if preflight.late else "No new traces to store"
+        more = "Join traces that complete stored ones" if preflight.late else "No new traces to store"
         label = f"Store {counted(count, 'trace')}" if count else more
         is_idle = not count and not preflight.late
         is_pressed = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
@@ -154,12 +155,10 @@ def after_replacement(report: Report) -> str:
     """What is to be said of traces that took the place of others, and of labels that lost their span."""
     if not report.replaced:
         return ""
-    replaced_words = f" {counted(len(report.replaced), 'trace')} took the place of other content."
+    replaced_words = f" {counted(len(report.replaced), 'trace')} replaced other content."
     lost = unanchored_now(workspace(), report.replaced)
     named = ", ".join(f"{one.label_id} of {one.annotator} on {one.trace_id}" for one in lost[:SHOWN])
-    return (
-        f"{replaced_words} Labels on spans that are not there now ({len(lost)}): {named}." if lost else replaced_words
-    )
+    return f"{replaced_words} Labels on spans that no longer exist ({len(lost)}): {named}." if lost else replaced_words
 
 
 def told_last_time() -> None:

@@ -23,8 +23,8 @@ def offer_matching(filters: Filters) -> None:
     if not waiting:
         return
     st.warning(
-        f"No matches proposed yet for {counted(waiting, 'error pair')}: estimates leave them out. The rule compares "
-        f"them in the whole workspace; people confirm or reject its proposals on Compare.",
+        f"No matches are proposed yet for {counted(waiting, 'error pair')}, so estimates leave them out. The rule "
+        "proposes matches in the whole workspace; people confirm or reject them on Compare.",
         icon=":material/join_inner:",
     )
     if st.button("Propose matches by rule", key="propose-matches", icon=":material/join_inner:"):

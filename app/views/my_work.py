@@ -56,7 +56,9 @@ def page() -> None:
     search_box(places)
     traces("Open", [one.trace_id for one in places.values() if one.is_open], places, "No trace is open.")
     comments("Returned", back, places, "No trace was returned to you.")
-    traces("Disputed", different, places, "No trace whose other labels you have seen is disputed.")
+    traces(
+        "Disputed", different, places, "None of the traces on which you have seen other people's labels is disputed."
+    )
     if unseen:
         st.caption(
             f"{counted(unseen, 'trace')} that you submitted left out: you have not seen other people's labels on them."

@@ -86,16 +86,18 @@ def pilot_tiles(measured: WorkspacePilot) -> None:
     st.caption(plain(f"{on}{left}") + f" · design effect and ICC: {NO_BOUNDS}")
 
 
-_EFFECT = "Variance of the estimate divided by that with independent errors: errors of one trace resemble each other."
+_EFFECT = "Variance of the estimate divided by that with independent errors: errors of one trace resemble one another."
 _ICC = "How alike two errors of one trace are, from 0 (not at all) to 1 (equal)."
-_REPEATS = "How alike two repeats are on one error. Unknown where the judge has one repeat: then one repeat is planned."
+_REPEATS = (
+    "How alike two repeats are on one error. Unknown if the judge has only one repeat; then one repeat is planned."
+)
 
 
 def goal_inputs() -> tuple[float, float, float]:
     """The difference and the width as shares, and the power."""
     layout.title("Goals")
     with st.container(horizontal=True):
-        difference = st.number_input("Difference to see, points", 0.5, 100.0, 5.0, 0.5, key="plan-difference")
+        difference = st.number_input("Difference to detect, points", 0.5, 100.0, 5.0, 0.5, key="plan-difference")
         width = st.number_input("Width of the 95 % interval, points", 0.5, 100.0, 10.0, 0.5, key="plan-width")
         power = st.number_input("Power, %", 50, 99, 80, 5, key="plan-power")
     return difference / 100, width / 100, power / 100
@@ -150,16 +152,17 @@ def plan_cards(assumptions: Assumptions, *, difference: float, width: float) -> 
         layout.title("Traces, hours and dollars", "Hours: active time of all people. Dollars: all repeats.")
         st.dataframe(shown_plan(table), hide_index=True, width="content", key="plan-table", alt="Plan")
         st.caption(
-            "See: traces that see the difference with the power wanted; of one judge model, that of its rate from a "
-            "given rate. Width: traces for an interval no wider. "
-            "Agreement: traces for an interval of people's reliability no wider, 100 points for 1 (Bonett 2002)."
+            "See: traces needed to detect the difference with the chosen power (for one judge model: the "
+            "difference of its rate from a given rate). Width: traces needed for an interval no wider than this. "
+            "Agreement: traces needed for an interval of people's reliability no wider than this, where 100 "
+            "points are a reliability of 1 (Bonett 2002)."
         )
     curves = study_curves(
         assumptions.spread, difference=difference, repeats=repeats, most=MOST_DRAWN, power=assumptions.power
     )
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
-        layout.title("Power", f"The chance to see {100 * difference:g} points.")
+        layout.title("Power", f"The chance of detecting {100 * difference:g} points.")
         st.plotly_chart(charts.power_curve(curves, goal=assumptions.power), key="plan-power-chart", alt="Power")
     with right, st.container(border=True):
         layout.title("Width")

@@ -113,7 +113,7 @@ def one_table(filters: Filters, inputs: Inputs) -> None:
     try:
         frame = datasets.table_frame(table, filters, blind=blind)
     except NoEstimateError as error:
-        st.warning(f"This table cannot be made with these filters: {plain(str(error))}")
+        st.warning(f"This table cannot be computed with these filters: {plain(str(error))}")
         return
     if frame.empty:
         st.info(why_empty(table, filters))
@@ -294,8 +294,8 @@ def title_of(table: Table) -> str:
 def why_empty(table: Table, filters: Filters) -> str:
     needs = ", ".join(need.replace("_", " ") for need in table.needs)
     return (
-        f"This table has no row: it is made from {needs}, and the current filters leave none. Choose another person or "
-        "judge, or add labels, scores or runs."
+        f"This table has no rows: it is made from {needs}, and the current filters leave none. Try: another person "
+        "or judge, or add labels, scores or verdicts."
     ) + ("" if filters.split is None else " The filter Split may exclude the traces that have them.")
 
 

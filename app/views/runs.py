@@ -303,7 +303,7 @@ def jury(run_key: int, current_rule: Rule) -> None:
         "has no vote.",
     )
     rule = st.segmented_control("Rule", RULES, default=current_rule, key="jury_rule", required=True)
-    st.caption(f"Every table of agreement uses this run's jury rule: {current_rule}.")
+    st.caption(f"All agreement tables use this run's jury rule: {current_rule}.")
     with read_transaction(workspace().engine) as connection:
         outcomes, judge_model = jury_outcomes(connection, run_key, rule), jury_name(connection, run_key)
     if not outcomes:

@@ -261,7 +261,7 @@ def say_if_refused(place: Assigned) -> None:
         st.info(plain(f"You may not open trace {trace_id!r} here: {why}. Your own next trace is shown instead."))
     elif place_text.isdecimal() and int(place_text) != place.lease_key:
         st.toast(
-            "This link leads to work that is not assigned to you, or no longer. Your own next trace is shown instead."
+            "This link leads to work that is not, or no longer, assigned to you. Your own next trace is shown instead."
         )
 
 
@@ -279,7 +279,7 @@ def why_nothing(key: int) -> str:
     with read_transaction(workspace().engine) as connection:
         row = next(row for row in queue.queues(connection) if row.queue_key == key)
         practised = len(places.left_out(connection, key, user().name))
-    aside = f" {counted(practised, 'trace')} not assigned to you: you practised them." if practised else ""
+    aside = f" {counted(practised, 'trace')} not assigned to you, because you practised on them." if practised else ""
     if row.closed_at is not None:
         return "This queue is closed. Your labels are saved."
     left = row.places - min(row.done, row.places)

@@ -99,11 +99,11 @@ def why_incomparable(left: pd.DataFrame, right: pd.DataFrame) -> str | None:
         return "one side has no error to catch: no error is compared"
     if not set(left["dimension"]) & set(right["dimension"]):
         return (
-            "the two sides share no dimension: each counts as one judge, an error as caught when any of its judges "
-            "caught it, and no scores are compared"
+            "the two sides share no dimension: each counts as one judge that caught an error if any of its judges "
+            "did, and no scores are compared"
         )
     both = paired_errors(*comparable_sides(left, right))
-    return "the two sides have no error in common that both answered and were matched with" if both.empty else None
+    return "there is no error that both sides answered and were matched with" if both.empty else None
 
 
 def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:

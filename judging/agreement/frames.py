@@ -51,7 +51,7 @@ def require_unique(frame: pd.DataFrame, name: str, key: Sequence[str]) -> None:
     doubled = frame.duplicated(list(key))
     if doubled.any():
         first = frame.loc[doubled, list(key)].iloc[0].to_dict()
-        raise ValueError(f"{name} holds {int(doubled.sum())} doubled rows, the first is {first!r}")
+        raise ValueError(f"{name} holds {int(doubled.sum())} duplicate rows; the first is {first!r}")
 
 
 def with_defaults(frame: pd.DataFrame, defaults: Mapping[str, str]) -> pd.DataFrame:

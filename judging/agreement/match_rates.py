@@ -247,7 +247,7 @@ def match_sensitivity(
     return table.assign(reason=table["reason"].where(table["reason"].notna(), None))
 
 
-CONFIRMED: Final = "some matches were confirmed by people: how many mistakes of the rule are left is not known"
+CONFIRMED: Final = "some matches were confirmed by people: how many of the rule's mistakes remain is unknown"
 
 
 def why_undefined(row: Mapping[Any, Any], name: str) -> str:
@@ -301,7 +301,7 @@ def _bounds(row: Mapping[Any, Any], rule: Calibration, seed: int) -> dict[str, f
 
 THRESHOLDS: Final = tuple(percent / 100 for percent in range(45, 100, 5))
 """Confidences from which proposals count in `match_thresholds`, from the rule's own on."""
-NO_CONFIDENCE: Final = "the confidence of some proposed matches is not known"
+NO_CONFIDENCE: Final = "the confidence of some proposed matches is unknown"
 NONE_CONFIRMED: Final = "no match is confirmed by a person"
 
 

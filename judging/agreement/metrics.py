@@ -32,7 +32,7 @@ _RATE_TITLES: Final = {
 _DISAGREEMENT: Final = {
     "interval": "two scores disagree by the square of their difference",
     "ordinal": "two scores disagree by the square of their distance in ranks",
-    "nominal": "two scores disagree wholly unless they are equal",
+    "nominal": "two scores disagree fully unless they are equal",
 }
 
 _TRAIL_METRICS: Final[tuple[tuple[str, str, Callable[..., object], Best], ...]] = (
@@ -83,9 +83,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="finding_precision",
         best="high",
         words=(
-            "Of a judge's findings that a person reviewed (confirmed a match or gave a verdict), the share that match "
-            "a reference error or are a valid new one: (confirmed + valid new errors) / reviewed. Its lowest and "
-            "highest values are those over all findings if the others were all false alarms, or all valid."
+            "Of a judge's findings that a person reviewed (or whose match a person confirmed), the share that "
+            "match a reference error or are a valid new one: (confirmed + valid new errors) / reviewed. Its "
+            "lowest and highest values are those over all findings if the others were all false alarms, or all "
+            "valid."
         ),
     ),
     Metric(
@@ -116,7 +117,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         best="high",
         words=(
             "Characters that the reference error and the matched finding both quote, divided by those that either "
-            "quotes (Jaccard 1912): the mean over caught errors of which both quotes stand in the trace."
+            "quotes (Jaccard 1912): averaged over the caught errors whose two quotes are both in the trace."
         ),
     ),
     *scores.SCORE_METRICS,
@@ -167,8 +168,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="sci",
         best="high",
         words=(
-            "Semantic Consistency Index: mean cosine of every two rationales that a judge's repeats give of a trace, "
-            "averaged over traces."
+            "Semantic Consistency Index: mean cosine similarity of every pair of rationales that a judge's "
+            "repeats give for a trace, averaged over traces."
         ),
     ),
     Metric(
@@ -179,8 +180,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="winning_rate",
         best="high",
         words=(
-            "Of the people, the share beside whom the judge passes the alternative annotator test: it agrees with "
-            "the others as often as the person does, or less often by less than epsilon (Calderon, Reichart and Dror "
+            "Share of the people against whom the judge passes the alternative annotator test: it agrees with the "
+            "others as often as the person does, or less often by less than epsilon (Calderon, Reichart and Dror "
             "2025)."
         ),
     ),
@@ -208,15 +209,15 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     Metric(
         name="reviewer_alpha",
-        title="Krippendorff's alpha of verdicts on unmatched findings, nominal",
+        title="Krippendorff's alpha of reviews of unmatched findings, nominal",
         function=matchers.reviewer_agreement,
         table="reviewer_agreement",
         column="alpha",
         best="high",
         limits=(-1.0, 1.0),
         words=(
-            "Krippendorff's nominal alpha of people's verdicts (valid new error, false alarm, duplicate) on the "
-            "unmatched findings that two or more of them judged."
+            "Krippendorff's nominal alpha of people's reviews (valid new error, false alarm, duplicate) of the "
+            "unmatched findings that two or more of them reviewed."
         ),
     ),
     Metric(
@@ -227,8 +228,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="decided",
         best="high",
         words=(
-            "Share of the votes of two people or more, on a score or on an error of a trace, in which more than half "
-            "gave the same score or saw the error."
+            "Share of votes by two or more people, on a score or an error of a trace, in which more than half "
+            "gave the same score or marked the error."
         ),
     ),
     Metric(
@@ -239,8 +240,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="unanimous_share",
         best="high",
         words=(
-            "Of a jury's joint verdicts on which two models or more gave a score, the share on which all of them gave "
-            "the same; Wilson's interval."
+            "Of a jury's joint verdicts for which two or more models gave a score, the share for which all of "
+            "them gave the same score; Wilson's interval."
         ),
     ),
     Metric(
@@ -260,8 +261,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="absent_share",
         best="zero",
         words=(
-            "Share of the models asked for a jury's joint verdicts that gave no score, because they failed or found "
-            "the rubric not to apply; Wilson's interval."
+            "Share of the models asked for a jury's joint verdicts that gave no score, because they failed or "
+            "found that the rubric does not apply; Wilson's interval."
         ),
     ),
     Metric(

@@ -195,12 +195,13 @@ def why_not_powered(row: Mapping[str, Any]) -> str | None:
         return "no units"
     if labelled < POWERED_LEAST or min(positives, labelled - positives) < POWERED_OF_EACH:
         return (
-            f"intervals do not cover below {POWERED_LEAST} labelled units with {POWERED_OF_EACH} that have the error "
-            f"and {POWERED_OF_EACH} that do not"
+            f"intervals are unreliable below {POWERED_LEAST} labelled units, {POWERED_OF_EACH} with the error and "
+            f"{POWERED_OF_EACH} without"
         )
     if row["sampling"] == "weighted" and min(row["fp"], row["fn"]) < POWERED_SLIPS:
         return (
-            f"weighted intervals do not cover below {POWERED_SLIPS} misses and {POWERED_SLIPS} false alarms of a judge"
+            f"weighted intervals are unreliable below {POWERED_SLIPS} misses and {POWERED_SLIPS} false alarms of a "
+            "judge"
         )
     return None if pd.notna(row["ppi"]) else f"the weights leave fewer than {POWERED_LEAST} effective units"
 
@@ -229,11 +230,11 @@ def sampling_note(unit_labels: pd.DataFrame) -> str | None:
     match _sampling(labelled["inclusion"].to_numpy(dtype=np.float64)):
         case "weighted":
             return (
-                "labelled traces were drawn with unequal chances: corpus_rates weighs by them, every other estimate "
-                "holds for these traces, not for all"
+                "labelled traces were drawn with unequal chances: corpus_rates weights by them; all other "
+                "estimates hold only for these traces"
             )
         case "unknown":
-            return "some labelled traces were drawn with unknown chances: estimates hold for these traces, not for all"
+            return "some labelled traces were drawn with unknown chances: estimates hold only for these traces"
         case _:
             return None
 

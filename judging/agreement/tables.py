@@ -455,7 +455,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="match_sensitivity",
-        title="Caught errors without the mistakes of the matching rule",
+        title="Caught errors, corrected for the mistakes of the matching rule",
         needs=_ERRORS,
         build=_match_sensitivity,
         interval=_BOTH_SAMPLES,
@@ -464,7 +464,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="match_thresholds",
-        title="Caught errors where proposed matches count from a higher confidence on, beside confirmed matches alone",
+        title="Caught errors when proposed matches need a higher confidence to count, and with confirmed matches alone",
         needs=_ERRORS,
         build=lambda inputs: match_rates.match_thresholds(
             inputs.frame("error_pairs"), missing=inputs.missing, draws=inputs.draws
@@ -497,7 +497,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="matcher_agreement",
-        title="Agreement of people who decided the same matches",
+        title="Agreement between people who decided the same matches",
         needs=("match_decisions",),
         build=lambda inputs: inputs.matcher_agreement,
         interval=_OF_PAIRS,
@@ -505,7 +505,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="reviewer_agreement",
-        title="Agreement of people who reviewed the same unmatched findings",
+        title="Agreement between people who reviewed the same unmatched findings",
         needs=("finding_decisions",),
         build=lambda inputs: inputs.reviewer_agreement,
         interval=_OF_PAIRS,
@@ -616,7 +616,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="score_calibration",
-        title="Calibration: mean reference score where the judge gave each score",
+        title="Calibration: mean reference score for each score that the judge gave",
         needs=_SCORES,
         build=lambda inputs: calibration.calibration_table(inputs.frame("score_pairs")),
         why=reasons.always("no units"),
@@ -635,7 +635,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="compared_errors",
-        title="Two sides: differences of precision to accuracy",
+        title="Two sides: differences of precision, recall, F1, F2 and accuracy",
         needs=_TWO_ERRORS,
         build=_error_differences,
         interval=_JACKKNIFE,
@@ -650,7 +650,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="compared_slices",
-        title="Two sides: differences of recall by slice, with a test whether they differ between slices",
+        title="Two sides: differences of recall by slice, with a test of whether they differ between slices",
         needs=(*_TWO_ERRORS, "slices"),
         build=_compared_slices,
         interval=_JACKKNIFE,

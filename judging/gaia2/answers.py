@@ -93,7 +93,7 @@ class Answerer:
             parameters["stop"] = stop
         most = self._most_usd(messages, is_judge=is_judge)
         if not self.spending.reserve(most):
-            problem = f"the budget of ${self.spending.limit_usd:.4f} does not reach for another call"
+            problem = f"the budget of ${self.spending.limit_usd:.4f} does not cover another call"
             return {"end": "stopped", "error": problem}
         self.calls += not is_judge
         cost: float | None = None

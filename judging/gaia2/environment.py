@@ -71,7 +71,7 @@ def find(python: Path | None = None) -> AreEnvironment:
     if named is not None:
         return probe(named)
     if not _is_ready(own_folder()):
-        raise Gaia2Error(f"GAIA2 runs in an environment of its own, and none is here. Try: {SETUP} ({SIZE})")
+        raise Gaia2Error(f"GAIA2 needs its own environment, which does not exist yet. Try: {SETUP} ({SIZE})")
     return _told(own_folder())
 
 

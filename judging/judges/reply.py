@@ -115,7 +115,7 @@ def _wrapped(text: str, rubric: Rubric, bad: _BadReplyError) -> ParsedReply:
         unwrapped = Unwrapped(answer=inner.answer, thoughts=thoughts or None)
     body = _bare(unwrapped.answer)
     if not body and unwrapped.thoughts is not None:
-        raise _BadReplyError("the reply holds thoughts and no answer")
+        raise _BadReplyError("the reply contains thoughts but no answer")
     is_template = _begins_as_template(_bare(text)) and not body.startswith("{")
     if is_template and unwrapped.thoughts is not None:
         raise bad  # a tag that a template quotes ends no thoughts
@@ -213,7 +213,7 @@ def _checked(reply: ParsedReply, rubric: Rubric) -> ParsedReply:
     if reply.score is not None and reply.not_applicable is not None:
         raise _BadReplyError("both a score and 'not applicable'")
     if reply.not_applicable is not None and rubric.not_applicable is None:
-        raise _BadReplyError(f"'not applicable' is no answer for {rubric.key}")
+        raise _BadReplyError(f"'not applicable' is not an answer for {rubric.key}")
     return reply
 
 
@@ -245,19 +245,19 @@ def _load(body: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _BadReplyError(f"not valid JSON: {error}") from error
     if not isinstance(content, dict):
-        raise _BadReplyError("the JSON is no object")
+        raise _BadReplyError("the JSON is not an object")
     return content
 
 
 def _no_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     content = {plain(key): value for key, value in pairs}
     if len(content) != len(pairs):
-        raise _BadReplyError("an object holds one key twice")
+        raise _BadReplyError("an object has one key twice")
     return content
 
 
 def _no_constant(name: str) -> None:
-    raise _BadReplyError(f"{name} is no JSON value")
+    raise _BadReplyError(f"{name} is not a JSON value")
 
 
 def _refuse_second_scores(content: Mapping[str, Any]) -> None:
@@ -291,7 +291,7 @@ def _string(content: Mapping[str, Any], key: str) -> str:
 
 def _json_finding(item: Any, number: int, rubric: Rubric, notes: list[str]) -> ParsedFinding:
     if not isinstance(item, dict):
-        raise _BadReplyError(f"finding {number + 1} is no object")
+        raise _BadReplyError(f"finding {number + 1} is not an object")
     citations = item.get("citations")
     if not isinstance(citations, list) or not all(isinstance(cite, str) for cite in citations):
         raise _BadReplyError(f"'citations' of finding {number + 1} must be a list of span names as text")

@@ -308,7 +308,7 @@ class _Builder:
         if trace_id is None:
             traces = sorted({trace for trace, _ in spots})
             if len(traces) != 1:
-                where = "stands in several traces" if traces else "is in no trace here"
+                where = "is in several traces" if traces else "is in no trace here"
                 which = f"its span {opinion.span_ids[0]!r} {where}" if opinion.span_ids else "no trace"
                 remedy = "ingest its trace first" if opinion.span_ids else "give --columns trace_id=COLUMN"
                 raise _RefusedError(f"the row names no trace{'' if which == 'no trace' else ' and ' + which}", remedy)

@@ -148,7 +148,7 @@ def write_pairs(drawn: pd.DataFrame, out: Path) -> Path:
     key = key_of(out)
     there = next((path for path in (out, key) if path.exists()), None)
     if there is not None:
-        raise FileExistsError(f"{there} is there and may hold labels. Try: another --out")
+        raise FileExistsError(f"{there} exists already and may hold labels. Try: another --out")
     key.write_text(csv_of_rows(KEY, _records(drawn, KEY)), encoding="utf-8", newline="")
     rows = _records(drawn, SHOWN)
     if out.suffix == ".jsonl":
@@ -204,7 +204,7 @@ def _names(rows: pd.DataFrame) -> list[tuple[str, int]]:
 
 def _read_key(path: Path) -> pd.DataFrame:
     if not path.exists():
-        raise FileNotFoundError(f"{path} is not there: it tells how pairs were drawn. Try: keep it beside the pairs")
+        raise FileNotFoundError(f"{path} is missing: it says how the pairs were drawn. Try: keep it beside the pairs")
     key = pd.read_csv(path, dtype=str, keep_default_na=False)
     lacking = [name for name in KEY if name not in key.columns]
     if lacking:
@@ -253,7 +253,7 @@ def _why_not(
     if answer not in ANSWERS:
         return f"same_error is {answer!r}", f"write {', '.join(ANSWERS)} or leave it empty"
     if pair in answers:
-        return f"pair {pair} stands in an earlier line", "keep one of the two"
+        return f"pair {pair} is already in an earlier line", "keep one of the two"
     name, digest = known[pair]
     if name not in digests:
         return f"pair {pair} is not in this workspace", "name the workspace that the pairs were drawn from"

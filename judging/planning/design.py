@@ -71,7 +71,9 @@ def design_effect(spread: Spread, repeats: int = 1) -> float:
     if repeats < 1:
         raise ValueError(f"{repeats} repeats. Try: 1 or more")
     if repeats > 1 and spread.repeat_icc is None:
-        raise ValueError("the correlation of repeats is unknown. Try: a judge with two repeats or more, or assume one")
+        raise ValueError(
+            "the correlation of repeats is unknown. Try: a judge with two or more repeats, or assume a correlation"
+        )
     within = 1.0 if spread.repeat_icc is None else spread.repeat_icc
     size = (1 + spread.size_cv**2) * spread.errors_per_trace
     return max(0.0, (1 - within) / repeats + within - spread.icc + size * spread.icc)

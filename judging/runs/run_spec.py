@@ -59,9 +59,9 @@ class RunSpec:
         if not self.rubrics or not self.models:
             raise ValueError("a run needs at least one dimension and one model")
         if self.mode == "jury" and len(set(self.models)) < 2:
-            raise ValueError("a jury needs two models or more")
+            raise ValueError("a jury needs two or more models")
         if self.mode != "jury" and len(self.models) > 1:
-            raise ValueError("several models judge together in mode 'jury' only")
+            raise ValueError("several models judge together only in mode 'jury'")
         for name in ("repeats", "concurrency", "attempts", "rpm", "tpm", "give_up_after"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -33,7 +33,7 @@ from tracejury.judging.runs.run_store import Cell, Ended, Paid, RunStore, Sendin
 
 T = TypeVar("T")
 ANSWER_TOKENS = 4_000  # kept for an answer where max_tokens is not set: for context, pace and (at least) budget
-ASKED_BEFORE = "sent before without a known answer, perhaps paid; not sent again, as the run was told"
+ASKED_BEFORE = "sent before without a known answer (it may have been charged); not sent again, as this run was set up"
 LOST_AFTER_S = 30.0  # on top of the time that a call may take: then an earlier owner's request has no answer
 BATCH_CELLS = 400  # in one provider batch
 
@@ -401,7 +401,7 @@ class Runner:
         if stored is not None:
             if stored.is_own:
                 return stored.reply
-            cached.append("response_cache: the reply of an earlier run to the same request, not paid again")
+            cached.append("response_cache: the reply of an earlier run to the same request, not charged again")
             return replace(stored.reply, cost_usd=0.0)
         if not self.spec.ask_again and self.store.is_unanswered(cell, key):
             raise ModelError("unanswered", ASKED_BEFORE)
@@ -681,7 +681,7 @@ class Runner:
                 results = await batch.poll_batch(batch_id)
             except ModelError as error:
                 if error.kind in FATAL or (error.is_unknown and error.kind not in RETRIED):
-                    raise StopRunError(f"the batch {batch_id} cannot be asked for: {error.message}") from error
+                    raise StopRunError(f"the batch {batch_id} cannot be fetched: {error.message}") from error
                 if error.kind not in RETRIED:
                     return {}
                 results = None

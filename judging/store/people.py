@@ -196,7 +196,7 @@ def someone_can_sign_in(connection: Connection, *, by_email: bool = False) -> bo
 def hashed(password: str) -> str:
     """Argon2id, with the library's parameters. Raises `PeopleError` for a password that is too short."""
     if len(password) < SHORTEST_PASSWORD:
-        raise PeopleError(f"the password has {len(password)} characters: take {SHORTEST_PASSWORD} or more")
+        raise PeopleError(f"the password has {len(password)} characters: use {SHORTEST_PASSWORD} or more")
     if len(password) > LONGEST_PASSWORD:
         raise PeopleError(f"the password is longer than {LONGEST_PASSWORD} characters")
     return _hasher().hash(password)

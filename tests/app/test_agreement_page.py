@@ -76,7 +76,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
     at = open_page("agreement", view="Errors", same_traces="false")
     summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
     assert "22 errors on " in summary
-    assert "(1 more in no estimate, listed under Errors)" in summary
+    assert "(1 more in no estimate; see Errors)" in summary
     assert "1 error in no estimate" in texts(at.subheader)
     listed = at.dataframe[-1].value
     assert listed[["trace_id", "error_id", "lacks"]].to_numpy().tolist() == [[vague.trace_id, vague.label_id, "span"]]
@@ -409,7 +409,7 @@ def test_each_estimate_of_a_slice_lists_as_many_rows_as_it_counts(shown: Workspa
 
 def test_scores_have_no_span_kind_and_the_card_says_so(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", view="Scores", slice="span kind of the error")
-    assert any(text.startswith("Span kinds are of the reference's errors") for text in texts(at.caption))
+    assert any(text.startswith("Span kinds belong to the reference's errors") for text in texts(at.caption))
     at = open_page("agreement", view="Scores", slice="length of the trace")
     assert any("judge × slice, p" in table.value for table in at.dataframe)
 

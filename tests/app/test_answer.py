@@ -36,12 +36,12 @@ ONE = "checks catches 36 % of the reference errors [31, 41]"
         (suite(CHECKS), people(), f"{ONE}; people among themselves 68 % [60, 76]; no judge is within reach of people."),
         (suite(CHECKS), NOBODY, f"{ONE}; {NO_PEOPLE}."),
         (suite(CHECKS), people(n=0), f"{ONE}; {NO_PEOPLE}."),
-        (suite(CHECKS), None, f"{ONE}; what people find of each other's errors is being computed."),
+        (suite(CHECKS), None, f"{ONE}; how many of each other's errors people find is being computed."),
         (suite(UNMATCHED), people(), "What judges caught is unknown: no matches are proposed yet."),
         (suite(("m", NAN, NAN, NAN, 0, 0, 9)), NOBODY,
          "What judges would catch is unknown: they failed on every trace with a reference error."),
         (suite(("m", NAN, NAN, NAN, 0, 0, 0)), NOBODY,
-         "There is nothing to catch: the reference has no error on a trace that a judge answered."),
+         "There is nothing to catch: the reference has no errors on the traces that judges answered."),
         (suite().head(0), NOBODY, "No judge that reports errors has answered a trace that the reference reviewed."),
         (suite(CHECKS, STRONG), people(),
          "o3 catches 62 % of the reference errors [55, 69] and checks 36 % [31, 41]; people among themselves 68 % "
@@ -50,7 +50,7 @@ ONE = "checks catches 36 % of the reference errors [31, 41]"
          f"{ONE}; no matches are proposed for 1 judge model; {NO_PEOPLE}."),
         (suite(("checks", 1.0, NAN, NAN, 1, 0, 0)), people(n=2),
          "checks catches 100 % of the reference errors (only 1 error); people among themselves 68 % [60, 76] (only 2 "
-         "comparisons); too few traces to say who is within reach of people."),
+         "comparisons); too few traces to say which judges are within reach of people."),
     ],
 )  # fmt: skip
 def test_the_sentence(table: pd.DataFrame, reached: pd.DataFrame | None, sentence: str) -> None:
@@ -87,10 +87,13 @@ APART = "catches 13 % in '60 spans or more' (8) and 88 % in '1 to 19 spans' (9),
     [
         (
             [],
-            "no test, since no judge is known to have caught some errors and missed others in two slices of 5 traces "
-            "or more.",
+            "no test, because no judge is known to have caught some errors and missed others in two slices of 5 or "
+            "more traces.",
         ),
-        ([{"p_holm": 0.06}], "no judge's recall differs between slices by more than chance (1 test, Holm)."),
+        (
+            [{"p_holm": 0.06}],
+            "no judge's recall differs between slices by more than chance would explain (1 test, Holm).",
+        ),
         (
             [{"judge_model": "later", "p": 0.003}, {}, {"p_holm": 1.0}],
             f"m LC {APART} length of the trace (p = 0.004, Holm over 3 tests); 1 other test too.",

@@ -74,7 +74,7 @@ def test_a_whole_workspace_works_in_every_check(home: Path) -> None:
     found = looked(home)
     assert list(found) == SUBJECTS
     assert {name for name, one in found.items() if one["state"] == "stops"} == set()
-    assert "their process starts" in found["estimates"]["message"]
+    assert "the process that computes them starts" in found["estimates"]["message"]
     assert "SQLite 3." in found["database"]["message"]
 
 
@@ -183,7 +183,7 @@ def test_serve_says_before_it_starts_that_the_workspace_is_new_or_empty(
     home: Path, tmp_path: Path, ends_at_once: None
 ) -> None:
     mistyped = tmp_path / "hmoe"
-    for state in ("was made now and is empty", "holds no traces"):
+    for state in ("is new and empty", "holds no traces"):
         first = CliRunner().invoke(main, ["serve", "--home", str(mistyped), "--port", "0"]).stderr.splitlines()[0]
         assert first.startswith(f"the workspace {mistyped} {state}. Try: ")
         assert "--home" in first

@@ -197,7 +197,7 @@ def test_where_people_sign_in_any_name_will_do_unless_some_are_listed(settings: 
 def test_the_app_is_not_opened_to_others_without_sign_in(host: str, settings: pytest.MonkeyPatch) -> None:
     outcome = CliRunner().invoke(main, ["serve", "--host", host])
     assert outcome.exit_code == 1
-    assert "nobody signs in" in outcome.output
+    assert "sign-in is off" in outcome.output
     assert "--i-know" in outcome.output
 
 

@@ -256,5 +256,5 @@ def test_an_import_that_ends_early_says_how_far_it_came_and_goes_on(
 
     monkeypatch.setattr(label_store, "put_labels", put)
     stopped = run("labels", "import", file, "--home", home, code=1)
-    assert "The import ended early: the labels of 100 of 120 traces are stored. Try: the same" in stopped.stderr
+    assert "The import ended early: the labels of 100 of 120 traces are stored. Try: run the same" in stopped.stderr
     assert answer("labels", "import", file, "--home", home)["new"]["scores"] == 20

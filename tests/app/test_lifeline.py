@@ -82,5 +82,5 @@ def test_a_port_in_use_is_named_and_not_announced_as_ours(tmp_path: Path) -> Non
         process = served(tmp_path / "home", port)
         output = process.communicate()[0].decode()
     assert process.returncode == 1
-    assert f"port {port} of 127.0.0.1 cannot be listened on" in output
+    assert f"cannot listen on port {port} of 127.0.0.1" in output
     assert "Tracejury is at" not in output

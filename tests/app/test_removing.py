@@ -226,4 +226,4 @@ def test_the_ingest_page_replaces_changed_traces_only_when_told(full: Workspace,
     assert not at.button(key="store").disabled
     at.button(key="store").click().run()
     assert not at.exception
-    assert "took the place of other content" in at.success[0].value
+    assert "replaced other content" in at.success[0].value

@@ -50,7 +50,7 @@ def test_what_was_never_matched_is_counted_and_matched_by_one_button(full: Works
     with write_transaction(full.engine) as connection:
         connection.execute(delete(tables.matching))
     at = open_page("reports")
-    assert "No matches proposed yet for " in at.warning[0].value
+    assert "No matches are proposed yet for " in at.warning[0].value
     next(button for button in at.button if button.key == "propose-matches").click().run()
     assert "proposed by rule" in at.success[0].value
     assert not at.warning

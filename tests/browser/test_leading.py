@@ -87,7 +87,7 @@ def test_the_switch_that_requires_blind_labels_closes_compare_until_one_has_subm
     expect(page.get_by_role("switch", name="Require blind labels")).to_be_checked()
     forget(profile)
     page = person_page(profile, address, "judy", "/compare?trace=t0&person=ada&judge_model=checks")
-    expect(page.get_by_text("Your labels of this trace must be blind.")).to_be_visible()
+    expect(page.get_by_text("You are labelling this trace blind.")).to_be_visible()
     submit(space, "judy", "t0", scores={"LC": 1})
     page.reload()
     expect(page.get_by_text("1 reference error:")).to_be_visible()

@@ -132,7 +132,7 @@ def test_a_bad_row_is_named_by_its_line(opened: Workspace, tmp_path: Path) -> No
     assert [(one.place, one.reason) for one in score.rejected] == [
         ("line 4", "same_error is 'maybe'"),
         ("line 5", "its pair is not in the key"),
-        ("line 7", f"pair {rows.loc[3, 'pair']} stands in an earlier line"),
+        ("line 7", f"pair {rows.loc[3, 'pair']} is already in an earlier line"),
     ]
     assert (score.labelled, score.unlabelled) == (2, 4)
 

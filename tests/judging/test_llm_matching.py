@@ -122,7 +122,7 @@ class TestReading:
         ("text", "reason"),
         [
             ("E1 matches F1.", "not valid JSON"),
-            ("[]", "no object"),
+            ("[]", "not an object"),
             ("{}", "one key 'pairs'"),
             ('{"pairs": [], "score": 3}', "one key 'pairs'"),
             (said(pair("E3")), "names the error 'E3'"),
@@ -134,7 +134,7 @@ class TestReading:
             (said(pair(confidence="high")), "from 0 to 1"),
             (said(pair() | {"note": ""}), "and nothing else"),
             (said(pair()) + " Done.", "not valid JSON"),
-            ('{"pairs": [], "pairs": []}', "holds one key twice"),
+            ('{"pairs": [], "pairs": []}', "has one key twice"),
         ],
     )
     def test_anything_else_is_unparsable(self, text: str, reason: str) -> None:

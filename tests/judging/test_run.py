@@ -345,7 +345,9 @@ def test_what_was_sent_by_an_owner_that_died_can_be_left_alone_until_wanted_agai
     model = Counting()
     summary = grid.run(model, changes={"ask_again": False})
     assert (summary.states, model.requests) == ({"error": 1}, [])
-    assert summary.failures[0][2].startswith("unanswered: sent before without a known answer, perhaps paid")
+    assert summary.failures[0][2].startswith(
+        "unanswered: sent before without a known answer (it may have been charged)"
+    )
     assert want_failed_again(grid.engine, grid.run_key) == 1
     assert grid.run(model, changes={"ask_again": False}).states == {"scored": 1}
     assert len(model.requests) == 1
@@ -870,8 +872,8 @@ def test_a_jury_s_score_and_its_ties(
     ("spec", "message"),
     [
         ({"rubrics": ()}, "at least one dimension"),
-        ({"models": ("a", "b")}, "in mode 'jury' only"),
-        ({"mode": "jury"}, "a jury needs two models"),
+        ({"models": ("a", "b")}, "only in mode 'jury'"),
+        ({"mode": "jury"}, "a jury needs two or more models"),
         ({"repeats": 0}, "repeats must be 1 or more"),
         ({"budget_usd": -1}, "cannot be negative"),
         ({"mode": "span", "batch": True}, "cannot go span by span"),

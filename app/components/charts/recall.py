@@ -40,7 +40,7 @@ def threshold_lines(table: pd.DataFrame) -> go.Figure:
         )  # fmt: skip
     ticks = [0.45, 0.55, 0.65, 0.75, 0.85, 0.95, CONFIRMED]
     figure.update_xaxes(
-        title="least confidence of a proposed match", tickvals=ticks, range=[0.42, CONFIRMED + 0.06],
+        title="minimum confidence of a proposed match", tickvals=ticks, range=[0.42, CONFIRMED + 0.06],
         ticktext=[*(f"{tick:.2f}" for tick in ticks[:-1]), "confirmed"], zeroline=False,
     )  # fmt: skip
     return _of_recall(figure)
@@ -73,9 +73,9 @@ def cost_front(table: pd.DataFrame, *, spent: str, title: str) -> go.Figure:
             error_y=_bars(part["value"], part["low"], part["high"]),
             error_x=_bars(part[spent], *(part[end] for end in ends)),
             cliponaxis=False, customdata=part[["label", "low", "high", "n", *ends, f"{spent}_n"]].to_numpy(),
-            hovertemplate="%{customdata[0]}<br>%{x} [%{customdata[4]}, %{customdata[5]}] a trace, over "
-            "%{customdata[6]:,} traces<br>%{y:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}], "
-            "n = %{customdata[3]:,}<extra></extra>",
+            hovertemplate="%{customdata[0]}<br>%{x} [%{customdata[4]}, %{customdata[5]}] per trace, over "
+                "%{customdata[6]:,} traces<br>%{y:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}], n = "
+                "%{customdata[3]:,}<extra></extra>",
         )  # fmt: skip
     is_far = bool((table[spent] > 0).all()) and table[spent].max() > 20 * table[spent].min()
     figure.update_xaxes(title=title, type="log" if is_far else "linear", rangemode="tozero", zeroline=False)

@@ -108,7 +108,7 @@ def item_people(key: int, names: list[str]) -> None:
             "Distribute unassigned items",
             key="share_out",
             disabled=not chosen,
-            help="Assigns all unassigned items evenly; selected rows do not matter.",
+            help="Assigns all unassigned items evenly, whether or not rows are selected.",
         ):
             done = attempt(
                 lambda connection: queue_changes.share_out(connection, key, chosen, by=user().name, now=now())
@@ -143,8 +143,8 @@ def give_back(chosen_traces: list[str], chosen: list[str]) -> None:
         while_blind = st.checkbox(
             "May be read while blind",
             key="return_while_blind",
-            help="The annotator can still read the reason after reopening the trace. Tick it only if the reason tells "
-            "nothing of judges' findings or other people's labels.",
+            help="The annotator can still read the reason after reopening the trace. Tick this only if the reason "
+            "says nothing about judges' findings or other people's labels.",
         )
         if st.button("Return", key="return", type="primary", disabled=not reason.strip()):
             done = attempt(

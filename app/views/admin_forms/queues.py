@@ -52,7 +52,7 @@ def show_queues() -> None:
             name: st.column_config.TextColumn(name, alignment="right", help=about)
             for name, about in (
                 ("overlap", "The share of traces that k people label"),
-                ("repeats", "The share of traces that come to the same person once more"),
+                ("repeats", "The share of traces that the same person gets a second time"),
             )
         }
         shares["places"] = st.column_config.NumberColumn(
@@ -62,7 +62,7 @@ def show_queues() -> None:
             "chances", help="Chances of its traces to be drawn from all traces of this workspace. Unknown: some were "
             "chosen by hand, put in later, or drawn elsewhere (a corpus sample keeps its own chances)."
         )  # fmt: skip
-        shares["done"] = st.column_config.NumberColumn("done", help="Submissions that count, hidden repeats left out")
+        shares["done"] = st.column_config.NumberColumn("done", help="Submissions that count, without hidden repeats")
         st.dataframe(
             pd.DataFrame([queue_row(row) for row in known]), hide_index=True, column_config=shares, placeholder="n/a"
         )
@@ -198,8 +198,8 @@ def chances_words(chances: Mapping[str, float | None]) -> str:
     if is_equal(chances):
         return "All have the same chance to be drawn: every estimate holds for the traces that match."
     return (
-        "Their chances to be drawn differ and are stored: `corpus_rates` weighs by them; other estimates hold for the "
-        "traces of the queue alone."
+        "Their chances to be drawn differ and are stored. The table `corpus_rates` weights by them; other "
+        "estimates hold only for the traces of the queue."
     )
 
 
@@ -452,7 +452,7 @@ def take_out(row: Any) -> None:
         )
         if done:
             note = f" {done.value} had work, which stays stored." if done.value else ""
-            say(f"{counted(len(chosen), 'trace')} taken out of {row.name}.{note}")
+            say(f"{counted(len(chosen), 'trace')} removed from {row.name}.{note}")
 
 
 def put_in(row: Any) -> None:

@@ -27,7 +27,7 @@ def remove_form(workspace: Workspace, trace_ids: Sequence[str], *, by: str, may_
     with_labels = st.checkbox(
         f"Delete their labels too ({counted(labels, 'row')})", key="remove-labels",
         disabled=not labels or not may_delete_labels,
-        help="Else labels stay and count again once the trace is ingested again. Needs the role admin.",
+        help="Otherwise labels stay, and count again once the trace is ingested again. Needs the role admin.",
     )  # fmt: skip
     if not st.button(f"Remove {counted(len(chosen), 'trace')}", key="remove", icon=":material/delete:"):
         return None

@@ -138,7 +138,7 @@ def failed_words(counts: Mapping[str, int], *, is_left_out: bool) -> str:
 
 def and_incomplete(number: int) -> str:
     """What is in no estimate, in words; nothing where nothing is."""
-    return f" ({number:,} more in no estimate, listed under Errors)" if number else ""
+    return f" ({number:,} more in no estimate; see Errors)" if number else ""
 
 
 def votes_words(votes: pd.DataFrame) -> str:
@@ -149,7 +149,7 @@ def votes_words(votes: pd.DataFrame) -> str:
     scored = table.drop(index=majority.ERRORS, errors="ignore")
     undecided = int((scored["n"] - scored["majority"]).sum())
     tied = int(table["tied"].get(majority.ERRORS, 0))
-    return f" ({counted(undecided, 'score')} without a majority, {counted(tied, 'error')} tied: listed under Raters)"
+    return f" ({counted(undecided, 'score')} without a majority, {counted(tied, 'error')} tied; see Raters)"
 
 
 DRAW: dict[str, Callable[[Filters, Inputs], None]] = {

@@ -57,9 +57,9 @@ def why_no_errors(filters: Filters) -> str:
         return (
             f"None of {counted(counts['error_pairs'], 'error pair')} counts here: "
             f"{counted(counts['failed_cells'], 'cell')} failed, or no error is of a judge's dimension. Failures "
-            "count as misses where the filter says so."
+            "count as misses if the filter Failures says so."
         )
-    reason = "These judges have judged no trace with a reference error under these filters."
+    reason = "Under these filters, these judges have judged no trace with a reference error."
     return reason + SPLIT_MAY * bool(filters.split)
 
 

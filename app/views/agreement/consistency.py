@@ -145,7 +145,7 @@ def repeats_card(filters: Filters, table: pd.DataFrame) -> None:
 @card(
     "alpha",
     "Distribution of alpha",
-    "Bootstrap by trace; below .667 no conclusion is possible, from .8 on alpha is reliable (Krippendorff).",
+    "Bootstrap by trace. Below .667, alpha supports no conclusion; from .8 up, it is reliable (Krippendorff).",
     height=420,
 )
 def alpha_card(filters: Filters) -> None:
@@ -184,7 +184,7 @@ def rationale_card(filters: Filters) -> None:
     by_trace = labelled(filters, estimate(filters, "trace_rationales"))
     known = open_to_me(by_trace.dropna(subset=["cosine"]))
     if known.empty:
-        st.caption("No judge wrote two rationales on one trace.")
+        st.caption("No judge wrote two rationales for the same trace.")
         return
     event = plot(
         charts.consistency_violins(known, order=repeated_labels(filters)), key="chart-sci", alt="Rationale consistency"
@@ -196,7 +196,7 @@ def rationale_card(filters: Filters) -> None:
     st.caption(f"Texts compared by {plain(VECTORISERS.get(by, by))}. A dot is a trace; click it to open it.")
 
 
-VECTORISERS = {"tfidf char_wb 3-5": "their character sequences of 3 to 5, rare ones counting more (TF-IDF)"}
+VECTORISERS = {"tfidf char_wb 3-5": "their sequences of 3 to 5 characters, with more weight on rare ones (TF-IDF)"}
 
 
 def repeated_labels(filters: Filters) -> list[str]:

@@ -149,7 +149,10 @@ def grid_card(filters: Filters) -> None:
     table = table[table["dimension"].isin(DIMENSIONS)]
     judge_models = list(dict.fromkeys(table.loc[table["errors"] > 0, "judge_model"]))
     if not judge_models:
-        none = "Only judges of single dimensions have this grid; none of these filters answered a mapped error."
+        none = (
+            "This grid needs judges of a single dimension; none under these filters answered an error of a known "
+            "dimension."
+        )
         st.caption(why_no_errors(filters) if counts_of(filters)["not_matched"] else none)
         return
     judge_model = st.selectbox("Judge model", judge_models, key="grid_system", width=240)
@@ -185,7 +188,7 @@ def map_card(filters: Filters) -> None:
         drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
         drill_down(filters, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")
     else:
-        st.caption("Pale: n < 10 of one of the two. Click a mark to list its errors; hover for intervals.")
+        st.caption("Pale: n < 10 for precision or recall. Click a mark to list its errors; hover for intervals.")
     if len(undefined):
         st.caption(f"Not drawn, precision or recall undefined: {plain(few_names(undefined['label']))}.")
     ceiling_line(late, has_ceiling=reached is not None and len(reached) > 0, name="late-map")
@@ -200,7 +203,7 @@ def findings_card(filters: Filters) -> None:
     )
     table = estimate(filters, "table.findings")
     if table.empty:
-        st.caption("No judge of these filters has a finding.")
+        st.caption("No judge has a finding under these filters.")
         return
     estimates, few = finding_cells(table)
     single = ["split"] if table["split"].nunique() < 2 else []
@@ -229,12 +232,12 @@ FINDING_COUNTS = {
     "unmatched": "Findings that match no reference error",
     "confirmed": "Matches that a person confirmed on Compare",
     "not_matched": "Findings for which no matches were proposed yet. Try: tracejury match",
-    "reviewed": "Findings of which a person confirmed the match or gave a verdict on Compare",
-    "finding_precision_lowest": "If all findings that nobody reviewed were false alarms",
-    "finding_precision_highest": "If all findings that nobody reviewed were valid",
-    "valid_new_error": "Unmatched findings that a person judged so on Compare",
-    "false_alarm": "Unmatched findings that a person judged so on Compare",
-    "duplicate": "Unmatched findings that a person judged so on Compare; reviewed, but not valid",
+    "reviewed": "Findings whose match a person confirmed, or that a person reviewed, on Compare",
+    "finding_precision_lowest": "The value if all findings that nobody reviewed were false alarms",
+    "finding_precision_highest": "The value if all findings that nobody reviewed were valid",
+    "valid_new_error": "Unmatched findings that a person marked so on Compare",
+    "false_alarm": "Unmatched findings that a person marked so on Compare",
+    "duplicate": "Unmatched findings that a person marked so on Compare; reviewed, but not valid",
     "citations": "Places that the findings cite",
     "invalid_citations": "Citations that resolve to no span of the trace",
 }

@@ -28,7 +28,7 @@ def evidence_card(filters: Filters) -> None:
     if table.empty:
         waits = counts_of(filters)["not_matched"] > 0
         why = "No matches proposed yet" if waits else "No error is caught under these filters"
-        st.caption(f"{why}, so that there is no evidence to compare.")
+        st.caption(f"{why}, so there is no evidence to compare.")
         return
     values = table.rename(columns={"iou": "value", "iou_low": "low", "iou_high": "high"})
     cells = table[["label", *_COUNTS]].rename(columns={"label": "judge", **_COUNTS})
@@ -43,8 +43,8 @@ def evidence_card(filters: Filters) -> None:
     if row is None:
         compared, pairs = int(table["n"].sum()), int(table["pairs"].sum())
         st.caption(
-            f"Rests on {compared:,} of {pairs:,} caught errors: of the others a quote is missing, or is not in the "
-            "trace word for word. Select a row to list its pairs."
+            f"Based on {compared:,} of {pairs:,} caught errors: for the others, a quote is missing or is not in "
+            "the trace word for word. Select a row to list its pairs."
         )
         return
     one, rows = table.iloc[row], estimate(filters, "evidence_pairs")

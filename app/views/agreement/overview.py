@@ -87,24 +87,25 @@ def slices_sentence(filters: Filters) -> None:
 
 
 SLICES = (
-    "Recall of caught errors in slices of five traces or more (agent, task source, length, tool, model of the agent, "
-    "outcome, span kind of the error, guideline version), lowest and highest, in brackets the errors. Test of one "
-    "recall in all slices of a kind by the wild cluster bootstrap by trace, Holm over all of these tests. Each slice "
-    "with its interval: Errors, Errors by slice."
+    "The lowest and the highest recall of caught errors among slices of five or more traces (agent, task source, "
+    "length, tool, model of the agent, outcome, span kind of the error, guideline version), with the number of "
+    "errors in brackets. Test: equal recall in all slices of a kind (wild cluster bootstrap by trace, Holm over "
+    "all of these tests). Every slice with its interval: Errors, Errors by slice."
 )
 ANSWER = (
-    COVERED + " Within reach of people: a judge's interval reaches the value of people, each of whom stands in turn as "
-    "the other's judge on traces that two labelled blind. How far the matches are confirmed, the line above says."
+    COVERED + " Within reach of people: the judge's interval reaches the value of people. For that value, each of two "
+    "people who labelled a trace blind takes the judge's place in turn. The line above says how many matches "
+    "are confirmed."
 )
 
 
 @card(
     "ranks",
     "Judge models, by what they caught",
-    "Recall: share of the errors that all of these judge models answered and that any of its judges caught. Rank: the "
-    "ranks that cannot be ruled out, with 95 % confidence for all at once (Mogstad, Romano, Shaikh and Wilhelm 2024). "
-    "Findings that match: share of a model's findings that match a reference error, what its precision is at the "
-    "least, since unmatched findings may be valid new errors.",
+    "Recall: of the errors that all of these judge models answered, the share that any judge of the model caught. "
+    "Rank: the ranks that cannot be ruled out, with 95 % confidence for all models at once (Mogstad, Romano, "
+    "Shaikh and Wilhelm 2024). Findings that match: the share of a model's findings that match a reference error. "
+    "This is the least that its precision can be, since unmatched findings may be valid new errors.",
     height=360,
 )
 def ranks_card(filters: Filters) -> None:
@@ -125,7 +126,7 @@ def ranks_card(filters: Filters) -> None:
         if ranked.empty and len(table) > 1:
             st.caption(f"n/a: {ranking.why_undefined(table.to_dict('records')[0], 'rank')}.")
         elif ranked.empty:
-            st.caption("Two judge models or more on the same errors have ranks.")
+            st.caption("Ranks need two or more judge models on the same errors.")
 
 
 def rank_cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -266,7 +267,7 @@ def table_card(filters: Filters) -> None:
     inputs, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
     long = every_metric(inputs, beside_people=late is None)
     if long.empty:
-        st.caption("These filters have no errors and no scores.")
+        st.caption("These filters select no errors and no scores.")
         return
     counts = compared_counts(inputs.error_rates)
     shown, few = wide_table(

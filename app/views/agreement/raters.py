@@ -52,7 +52,7 @@ CEILING_METRICS = {"pair_alpha" if name == "alpha" else name: title for name, ti
 
 def raters_view(filters: Filters, inputs: Inputs) -> None:
     if estimate(filters, "rated")["rater"].nunique() < 2:
-        st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
+        st.info("Two or more raters (people or judges) must score the same dimension before they can be compared.")
     else:
         people = inputs.people_estimates[inputs.people_estimates["metric"] == "exact"]
         people = split_labels(people.assign(label=people["dimension"]))
@@ -140,7 +140,7 @@ def ceiling_card(filters: Filters, inputs: Inputs) -> None:
     if row is not None:
         listed(filters, estimate(filters, "rows_for_people", *whose[row]), key="behind-ceiling")
     else:
-        st.caption("Value [95 % interval] and n traces; choose a row for them. " + FEW_NOTE)
+        st.caption("Value [95 % interval] over n traces. Select a row to list them. " + FEW_NOTE)
 
 
 @card(
@@ -153,7 +153,9 @@ def error_ceiling_card(filters: Filters, inputs: Inputs) -> None:
     table = inputs.error_ceiling[inputs.error_ceiling["impact"] == "all"]
     table = table[table.groupby(["dimension", "split", "kind"])["n"].transform("max") > 0]  # undefined ones say why
     if table.empty:
-        st.caption("No trace with an error was submitted by two people, so there is no ceiling yet.")
+        st.caption(
+            "No trace with an error was submitted by two people, so there is no ceiling yet. Try: a queue with overlap."
+        )
         return
     shown, few = wide_table(table, errors.RATES, ["dimension", "split", "kind"])
     whose = shown[["dimension", "split", "kind"]].to_numpy().tolist()
@@ -171,9 +173,8 @@ def error_ceiling_card(filters: Filters, inputs: Inputs) -> None:
         dimension, split, kind = whose[cell[0]]
         drill_into_ceiling(filters, f"{kind}.{cell[1]}", "", dimension, split, key="behind-error-ceiling")
     st.caption(
-        "Click an estimate to list its comparisons. any: the other person reported the error under any dimension; "
-        "over both directions its recall is its "
-        "precision and F1 too. " + FEW_NOTE
+        "Click an estimate to list its comparisons. any: the other person reported the error under any dimension. "
+        "Over both directions, its precision and F1 equal its recall. " + FEW_NOTE
     )
 
 
@@ -189,7 +190,7 @@ def deciders_card(filters: Filters, *, decided: str) -> None:
         return
     row = data_table(table, digits=3, key=decided, is_chosen=True)
     if ALL in set(table.iloc[:, 0]):
-        st.caption("all: everybody, where there are three or more; its alpha is over all of them.")
+        st.caption("all: everyone, where there are three or more people; its alpha covers all of them.")
     if row is None:
         st.caption("Select a row to list the decisions of both.")
         return
@@ -215,13 +216,14 @@ def decided_link(filters: Filters, row: Mapping[str, Any]) -> dict[str, str]:
 DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
     "matcher_agreement": (
         "Matchers",
-        "Agreement beyond chance of people who decided the same matches.",
+        "Agreement beyond chance between people who decided the same matches.",
         "No two people have decided matches yet.",
         "match_decisions",
     ),
     "reviewer_agreement": (
         "Reviews of unmatched findings",
-        "Agreement beyond chance of people who reviewed the same finding as valid new error, false alarm or duplicate.",
+        "Agreement beyond chance between people who reviewed the same findings as valid new errors, false alarms "
+        "or duplicates.",
         "No two people have reviewed the same findings yet.",
         "finding_decisions",
     ),
@@ -231,8 +233,8 @@ DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
 @card(
     "majority",
     "Votes of the majority",
-    "On traces that two people or more submitted. A score counts when more than half of those who answered gave "
-    "it, an error when more than half of the trace's people saw it.",
+    "On traces that two or more people submitted. A score counts when more than half of those who answered gave "
+    "it; an error counts when more than half of the people on the trace marked it.",
     height=260,
 )
 def majority_card(filters: Filters) -> None:
@@ -247,10 +249,10 @@ def majority_card(filters: Filters) -> None:
             link = compare_link(filters, trace=str(row["trace_id"]), dimension=str(row["about"]))
             open_trace(link, key="behind-majority-open")
     st.caption(
-        "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them enters the gold: such a "
-        "score is left out and counted as missing, such an error is no error of the majority, and a finding that "
-        "matches no other counts as unmatched. As each person has a vote in the majority, nobody's agreement with it "
-        "is a ceiling; the human ceiling compares people in pairs."
+        "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them is part of the "
+        "majority: such a score is left out and counted as missing, such an error is not an error of the "
+        "majority, and a finding that matches no other error counts as unmatched. Because each person has a vote "
+        "in the majority, nobody's agreement with it is a ceiling; the human ceiling compares people in pairs."
     )
 
 

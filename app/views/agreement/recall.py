@@ -24,9 +24,9 @@ from tracejury.judging.reports.filters import Filters
 @card(
     "thresholds",
     "Recall by the confidence of matches",
-    "Share of the reference errors that any judge of a judge model caught, where a proposed match counts only from a "
-    "higher confidence on; at the right, of matches that people confirmed alone. Drawn from the stored confidences: "
-    "proposals are dropped and errors are not matched again, which could give more matches, never fewer.",
+    "Share of the reference errors that any judge of a judge model caught, when a proposed match counts only from "
+    "a given confidence up; at the far right, only matches that people confirmed count. Proposals below the "
+    "confidence are dropped and errors are not matched again; matching again could only add matches.",
     height=420,
 )
 def thresholds_card(filters: Filters) -> None:
@@ -78,7 +78,7 @@ PERIODS = {"week": "weeks", "guideline": "guideline versions"}
 def drift_words(table: pd.DataFrame) -> str:
     """The drift of each judge model in words; of one period that there is none to test."""
     if table["period"].nunique() < 2:
-        return f"One period ({table['period'].iloc[0]}): drift needs two."
+        return f"There is only one period ({table['period'].iloc[0]}); drift needs two."
     tested = table.drop_duplicates("label").dropna(subset=["drift_p"])
     each = [f"{label} p = {half_up(p, 3)}" for label, p in zip(tested["label"], tested["drift_p"], strict=True)]
     return f"Drift: {', '.join(each)}." if each else "Drift needs two periods with errors that were matched."
@@ -87,9 +87,9 @@ def drift_words(table: pd.DataFrame) -> str:
 @card(
     "costs",
     "Cost against agreement",
-    "What all judges of a judge model took on a trace, as it was paid (a reply from the cache counts with what it cost "
-    "first), beside its recall by any judge, or the F1 of all its judges together. Diamonds are on the front: no other "
-    "judge model costs as little and reaches as much, by the estimates alone; intervals may overlap.",
+    "What all judges of a judge model cost or took per trace (a reply from the cache counts at its original "
+    "cost), against its recall by any judge or the F1 of all its judges together. Diamonds are on the front: no "
+    "other judge model is both as cheap and as good. The front goes by the estimates alone; intervals may overlap.",
     height=520,
 )
 def costs_card(filters: Filters) -> None:
@@ -142,9 +142,9 @@ def _spent_text(row: Mapping[Any, Any], name: str) -> str:
 @card(
     "sensitivity",
     "Recall without the matching rule's mistakes",
-    "Recall of caught errors as matches say it, corrected for how often the rule catches an error that the judge "
-    "described and leaves one that it did not (Rogan and Gladen 1978), and if the rule erred in one way alone: false "
-    "matches (lowest) or missed ones (highest).",
+    "Recall of caught errors according to the matches, and corrected for how often the rule matches an error that "
+    "the judge described and how often it leaves one that the judge did not describe (Rogan and Gladen 1978). "
+    "Lowest and highest: the recall if the rule only made false matches, or only missed matches.",
     height=320,
 )
 def sensitivity_card(filters: Filters) -> None:

@@ -37,8 +37,8 @@ from tracejury.judging.reports.filters import Filters
 def scores_view(filters: Filters, inputs: Inputs) -> None:
     if not counts_of(filters)["score_pairs"]:
         st.info(
-            f"{plain(str(estimates.reference(filters)))} gave no score of a dimension that a judge also scored. Try: "
-            f"score traces from 0 to 3 on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
+            f"{plain(str(estimates.reference(filters)))} scored no dimension that a judge also scored. Try: score "
+            "traces from 0 to 3 on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
             + SPLIT_MAY
             * (filters.split is not None)
         )
@@ -100,7 +100,7 @@ def confusion_card(filters: Filters) -> None:
     "calibration",
     "Calibration",
     "Mean reference score of the traces to which a judge gave each score, with its 95 % interval. On the dotted "
-    "line a judge's score means what the reference's does.",
+    "line, a judge's score means the same as a reference score.",
     height=460,
 )
 def calibration_card(filters: Filters) -> None:
@@ -142,8 +142,8 @@ def bias_card(filters: Filters) -> None:
     point = chosen_point(event)
     if point is None:
         every = int(lines["n"].iloc[0])
-        some = "" if len(drawn) == every else ", evenly spread ones drawn, the lines are of all"
-        by = " In brackets the mean's 95 % interval: a trace counts once, with all its judges." * (one is None)
+        some = "" if len(drawn) == every else ", evenly spread points are drawn; the lines are of all"
+        by = " In brackets: the 95 % interval of the mean, by trace over all its judges." * (one is None)
         st.caption(f"{counted(every, 'score pair')}{some}. Click a mark to open its trace.{by}")
     else:
         open_trace(compare_link(filters, trace=str(point[0]), judge_model=point[1]), key="bias-open")
@@ -165,8 +165,8 @@ def bias_means(filters: Filters, means: pd.DataFrame) -> None:
     row = chosen_row(event, len(means))
     if row is None:
         st.caption(
-            "Select a judge to list its pairs. There is no human ceiling: every pair of people counts in both "
-            "directions, so their bias is 0. " + FEW_NOTE
+            "Select a judge to list its pairs. There is no human ceiling here: every pair of people counts in "
+            "both directions, so their bias is always 0. " + FEW_NOTE
         )
         return
     one = means.iloc[row]
@@ -179,7 +179,7 @@ def bias_means(filters: Filters, means: pd.DataFrame) -> None:
 @card(
     "prevalence",
     "Frequency of each score",
-    "Where one score prevails, kappa is low whatever the agreement: read AC2.",
+    "Where one score dominates, kappa is low even when agreement is high; read AC2 instead.",
     height=420,
 )
 def prevalence_card(filters: Filters) -> None:

@@ -41,17 +41,17 @@ from tracejury.judging.records import SLICE_WORDS, SliceBy
 from tracejury.judging.reports.filters import Filters
 
 _KEYS = ["judge_model", "dimension", "split"]
-_TESTS = {"p_holm": "same in all slices, p", "p_interaction_holm": "judge × slice, p"}
+_TESTS = {"p_holm": "equal in all slices, p", "p_interaction_holm": "judge × slice, p"}
 _TEST_HELP = {
-    "p_holm": "Test of one value in all slices (wild cluster bootstrap by trace), Holm over the judges.",
-    "p_interaction_holm": "Test of one difference in all slices between this judge and the mean of the other judge "
-    "models on the same errors or traces (wild cluster bootstrap by trace), Holm over the judges. Empty where no other "
+    "p_holm": "Test: equal value in all slices (wild cluster bootstrap by trace, Holm over the judges).",
+    "p_interaction_holm": "Test: equal difference in all slices between this judge and the mean of the other judge "
+    "models on the same errors or traces (wild cluster bootstrap by trace, Holm over the judges). Empty where no other "
     "judge model answered.",
 }
 _ABOUT = (
-    "Each judge within parts of the traces: value [95 % interval] and its own n. What belongs to no known slice is in "
-    f"the slice {UNKNOWN}. Tests take slices of {LEAST_TRACES} traces or more, of recall for errors and of bucketed "
-    "accuracy for scores. "
+    f"Each judge within parts of the traces: value [95 % interval] and its own n. The slice {UNKNOWN} holds what "
+    f"belongs to no known slice. Tests use slices of {LEAST_TRACES} or more traces; they compare recall for errors "
+    "and bucketed accuracy for scores. "
 ) + FEW_NOTE
 
 
@@ -91,14 +91,14 @@ def score_slices_card(filters: Filters) -> None:
 
 def _several_tools(by: SliceBy) -> None:
     if by == "tool":
-        st.caption("A trace that calls several tools counts in the slice of each.")
+        st.caption("A trace that calls several tools counts in the slice of each tool.")
 
 
 @card(
     "slices-consistency",
     "Consistency by slice",
-    "Each judge's repeats within parts of the traces: value [95 % interval] and its own n. Tests are of the spread "
-    f"over repeats (mean SD), over slices of {LEAST_TRACES} traces or more. " + FEW_NOTE,
+    "Each judge's repeats within parts of the traces: value [95 % interval] and its own n. Tests compare the "
+    f"spread over repeats (mean SD) between slices of {LEAST_TRACES} or more traces. " + FEW_NOTE,
     height=420,
 )
 def consistency_slices_card(filters: Filters) -> None:
@@ -117,9 +117,9 @@ def consistency_slices_card(filters: Filters) -> None:
 @card(
     "slices-people",
     "Human ceiling by slice",
-    "People against people within parts of the traces: value [95 % interval] and its own n (of scores traces that two "
-    "scored, of errors comparisons of an error with another person). The test is of the bucketed accuracy of scores, "
-    f"over slices of {LEAST_TRACES} traces or more. " + FEW_NOTE,
+    "People against people within parts of the traces: value [95 % interval] and its own n (for scores: traces "
+    "that two people scored; for errors: comparisons of an error with another person). The test compares the "
+    f"bucketed accuracy of scores between slices of {LEAST_TRACES} or more traces. " + FEW_NOTE,
     height=320,
 )
 def people_slices_card(filters: Filters) -> None:
@@ -158,8 +158,8 @@ def _rows_of_people(filters: Filters, of: str, rate: str, dimension: str, split:
     "slices-versus",
     "Differences by slice",
     "Recall of A minus that of B within parts of the traces: difference [95 % interval] and the errors that both "
-    f"answered. The test is of one difference in all slices of {LEAST_TRACES} traces or more, Holm over the "
-    "dimensions. " + FEW_NOTE,
+    f"answered. Test: equal difference in all slices of {LEAST_TRACES} or more traces, Holm over the dimensions. "
+    + FEW_NOTE,
     height=320,
 )
 def versus_slices_card(filters: Filters, left: str, right: str, kind: str) -> None:
@@ -225,8 +225,11 @@ def _matrix(
 
 def _why_none(by: SliceBy) -> str:
     if by == "kind":
-        return "Span kinds are of the reference's errors; this card is of whole traces. Choose another kind of slice."
-    return "These filters select nothing to tell apart by slice."
+        return (
+            "Span kinds belong to the reference's errors, but this card compares whole traces. Choose another "
+            "kind of slice."
+        )
+    return "Under these filters there is nothing to compare by slice."
 
 
 def _tests(filters: Filters, by: SliceBy, kind: str) -> pd.DataFrame:

@@ -37,7 +37,7 @@ def team_view(filters: Filters, inputs: Inputs) -> None:
 def team_card(filters: Filters) -> None:
     layout.title(
         "Work by person",
-        "Active minutes exclude pauses of over a minute; imported reviews have none.",
+        "Active minutes exclude pauses longer than a minute; imported reviews have none.",
     )
     table = listings.team()
     row = team_table(table)
@@ -48,9 +48,8 @@ def team_card(filters: Filters) -> None:
     person = str(point[0]) if point is not None else None if row is None else str(table["annotator"].iloc[row])
     if person is None:
         st.caption(
-            "Click a bar, or select a row, to list the traces that the person submitted. In brackets the 95 % "
-            "interval of "
-            "a mean a trace (Hall's), which one trace has not, nor have equal ones; counts are whole. " + FEW_NOTE
+            "Click a bar, or select a row, to list the traces that the person submitted. In brackets: the 95 % "
+            "interval (Hall's) of a mean per trace; there is none for a single trace or for equal values. " + FEW_NOTE
         )
         return
     st.caption(plain(f"Submitted by {person}"))

@@ -62,7 +62,7 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     table = table[(table["impact"] == "all") & (table["kind"] == kind)]
     table = table[table["metric"] == "recall"] if is_suite else table
     if table.empty or not int(table["n"].max()):
-        st.info("These two sides share no error that both judged under the same dimension.")
+        st.info("There is no error that both sides judged under the same dimension.")
         return
     tests = estimate(filters, "found_by_one", *texts)
     tests = tests[tests["kind"] == kind].drop(columns="kind").reset_index(drop=True)
@@ -73,21 +73,24 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
         recall.assign(value=recall["difference"]),
         title=f"Recall, {kind}: A minus B", about=definition("recall"),
     )  # fmt: skip
-    st.caption("Of the traces that both sides answered, whatever other judge models did.")
+    st.caption("Of the traces that both sides answered, whether or not other judge models did.")
     paint("versus")
     with st.container(border=True):
         layout.title(
             "Differences",
-            "Each with its 95 % interval: Student's t on the jackknife, a trace left out on both sides at once.",
+            "Each with its 95 % interval: Student's t on the jackknife, leaving out one trace on both sides at once.",
         )
         shown = table.assign(label=table["label"] + " " + table["metric"])
         event = plot(charts.paired_dots(shown, left=left, right=right), key="chart-versus", alt="Paired differences")
         point = chosen_point(event)
         st.caption(
-            f"Red: p < .05 by Holm over all {counted(number, 'comparison')} on this page (differences and McNemar's "
-            "tests). Hover for the interval, which is of one difference alone. "
+            f"Red: p < .05 by Holm over all {counted(number, 'comparison')} on this page (differences and "
+            "McNemar's tests). Hover for the interval, which is not corrected for several comparisons. "
             + (
-                "They share no dimension: each counts as one judge, an error as caught when any of it did."
+                (
+                    "The sides share no dimension, so each counts as one judge that caught an error if any of its "
+                    "judges did."
+                )
                 if is_suite
                 else ""
             )
@@ -97,10 +100,9 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     with st.container(border=True):
         layout.title(
             f"McNemar on {kind} errors",
-            f"Errors that only one side caught; p over traces, Holm's correction over all {number:,} comparisons on "
-            "this page. "
-            "The chi-square and exact p, as the paper prints them, take errors of a trace for independent: they "
-            "reject too often.",
+            f"Errors that only one side caught; p over traces, Holm's correction over all {number:,} comparisons "
+            "on this page. The chi-square and exact p, printed as in the paper, treat the errors of a trace as "
+            "independent and so reject too often.",
         )
         named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
         row = data_table(named, columns=MCNEMAR, key="mcnemar", is_chosen=True)
@@ -128,10 +130,10 @@ MCNEMAR: dict[str, ColumnConfig] = {
         name: st.column_config.NumberColumn(name, format="localized", help=about)
         for name, about in (
             ("n", "Errors of the judge that both sides answered"),
-            ("both", "Errors that both sides found"),
-            ("only A", "Errors that side A alone found"),
-            ("only B", "Errors that side B alone found"),
-            ("neither", "Errors that no side found"),
+            ("both", "Errors that both sides caught"),
+            ("only A", "Errors that only side A caught"),
+            ("only B", "Errors that only side B caught"),
+            ("neither", "Errors that neither side caught"),
         )
     },
     "p_clustered": st.column_config.NumberColumn(
@@ -145,7 +147,7 @@ MCNEMAR: dict[str, ColumnConfig] = {
     "statistic": st.column_config.NumberColumn(
         "chi-square",
         format="%.3f",
-        help="Of McNemar, with continuity correction; n/a where no error was found by one side alone",
+        help="Of McNemar's test, with continuity correction; n/a where neither side alone caught an error",
     ),
     "p_corrected": st.column_config.NumberColumn("p, corrected", format="%.3g", help="Of the chi-square"),
     "p_exact": st.column_config.NumberColumn("p, exact", format="%.3g", help="Of the exact binomial test"),

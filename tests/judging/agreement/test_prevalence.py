@@ -148,7 +148,7 @@ def test_both_rates_stand_beside_each_other_and_the_powered_one_is_withheld_wher
     assert corpus_table(corpus(80, chance=0.2)).iloc[0]["sampling"] == "random"
     (few,) = corpus_table(corpus(59)).to_dict("records")
     assert np.isnan(few["ppi"])
-    assert "intervals do not cover below 60 labelled units" in str(why_not_powered(few))
+    assert "intervals are unreliable below 60 labelled units" in str(why_not_powered(few))
     assert few["rate"] > 0  # Rogan-Gladen's interval covers there
 
 
