@@ -15,6 +15,7 @@ from streamlit import App
 
 from tracejury.app import adjudicating, estimates, telemetry
 from tracejury.app.api import ROUTES
+from tracejury.app.api.answers import MachineFaults
 from tracejury.app.api.otlp import watch_stragglers
 from tracejury.app.api.scripts import may_read_metrics
 from tracejury.app.api.signin import is_signed_in
@@ -88,14 +89,14 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
 
 
 def middleware() -> list[Middleware]:
-    """Each request is recorded. What is not for this app is refused; in the password mode nobody gets a page before
-    they have signed in; a page comes with its style.
+    """Each request is recorded. What is not for this app is refused, what the machine fails is named; in the password
+    mode nobody gets a page before they have signed in; a page comes with its style.
     """
     observed = Middleware(telemetry.Observed, routes=OURS, signals=SIGNALS)
     settings = config()
     guard = Middleware(Guard, hosts=settings.hosts, may_read_metrics=may_read_metrics, patience_s=settings.timeout_s)
     first = [Middleware(SignInFirst, is_signed_in=is_signed_in)] if settings.sign_in == "password" else []
-    return [observed, guard, *first, Middleware(Look)]
+    return [observed, guard, Middleware(MachineFaults), *first, Middleware(Look)]
 
 
 OURS = [Route("/api/health", health), Route("/health", ready), *ROUTES]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,17 +10,23 @@ from typing import Any
 
 import orjson
 from sqlalchemy import select
+from sqlalchemy.exc import DatabaseError, InterfaceError, OperationalError, TimeoutError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tracejury.app.api.packing import json_bytes
+from tracejury.app.commands.faults import error_words
 from tracejury.app.grants import TokenError
 from tracejury.app.guard import host_of_origin
 from tracejury.ingest.store import load, read_transaction, schema
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.store import Workspace
 
+_OF_THE_MACHINE = (OperationalError, InterfaceError, TimeoutError, OSError, MemoryError)
+_ASK = "Try again in a while. Whoever runs Tracejury finds the reason in its log."
+_log = logging.getLogger(__name__)
 BODY_LIMIT = 1_000_000  # bytes of one request
 _KEPT = 8
 _FRESH = {"Cache-Control": "no-store"}
@@ -31,6 +38,43 @@ class NotServedError(Exception):
     def __init__(self, status: int, reason: str, remedy: str) -> None:
         super().__init__(reason)
         self.status, self.reason, self.remedy = status, reason, remedy
+
+
+class MachineFaults:
+    """Answers 503 where the machine fails a route, by a full disk or a database that is away; the log says which.
+
+    The sender may send again: what was sent is stored whole or not at all. A stranger learns no detail.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def sent(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, sent)
+        except Exception as error:
+            if has_begun or scope["type"] != "http" or not _is_of_the_machine(error):
+                raise
+            _log.error("%s: %s", scope["path"], error_words(error))
+            await _machine_fault()(scope, receive, sent)
+
+
+def _is_of_the_machine(error: Exception) -> bool:
+    """Whether it is none of ours: of the database's errors, damage is the only one without a class of its own."""
+    return isinstance(error, _OF_THE_MACHINE) or type(error) is DatabaseError
+
+
+def _machine_fault() -> Response:
+    answer = _json({"error": "the server's disk, memory or database failed", "remedy": _ASK}, 503)
+    answer.headers["Retry-After"] = "30"
+    return answer
 
 
 async def answered(work: Callable[[], Any]) -> Response:

@@ -1,6 +1,7 @@
 """The desk's routes: what is served to whom, what is stored, what is refused and how it says so."""
 
 import base64
+import sqlite3
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,11 +11,17 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.testclient import TestClient
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
 
 from tracejury.app.api import documents, work
+from tracejury.app.api.answers import MachineFaults
 from tracejury.app.api.packing import packed
 from tracejury.app.cli import main
 from tracejury.app.components.annotator import payload
@@ -466,3 +473,31 @@ def test_pictures_and_sound_are_served_from_the_traces_own_bytes_as_nothing_else
     for digest in (sha256(script).hexdigest(), "0" * 64):
         assert client.get(f"/api/media/seen/{digest}", params=query).status_code == 404
     assert client.get(f"/api/media/seen/{sha256(data).hexdigest()}").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (OperationalError("INSERT", {}, sqlite3.OperationalError("disk I/O error")), 503),
+        (DatabaseError("SELECT", {}, sqlite3.DatabaseError("database disk image is malformed")), 503),
+        (OSError(28, "No space left on device", "/secret/place"), 503),
+        (MemoryError(), 503),
+        (IntegrityError("INSERT", {}, sqlite3.IntegrityError("UNIQUE constraint failed")), 500),
+        (KeyError("x"), 500),
+    ],
+)
+def test_what_the_machine_fails_is_to_be_sent_again_and_what_we_fail_is_an_error(
+    error: Exception, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def failing(_request: Request) -> Response:
+        raise error
+
+    app = Starlette(routes=[Route("/", failing)], middleware=[Middleware(MachineFaults)])
+    answer = TestClient(app, raise_server_exceptions=False).get("/")
+    assert answer.status_code == status
+    if status == 503:
+        assert answer.json()["error"] == "the server's disk, memory or database failed"
+        assert answer.headers["retry-after"] == "30"
+        assert "secret" not in answer.text
+        assert "Try: " in caplog.text
+        assert "Traceback" not in caplog.text
