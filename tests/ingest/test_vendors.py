@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.ingest import chat_store_files, conversation_files, vendor_files
 from tests.ingest import envelope_files as made
-from tests.ingest import vendor_files
 from tests.ingest.trail_files import read_all
 
 from tracejury.ingest.leftovers import leftovers
@@ -96,3 +96,11 @@ def test_records_without_the_ids_of_a_trace_and_a_span_are_no_spans(value: objec
     (refused,) = read_all(json.dumps(value).encode(), "records.json")
     assert isinstance(refused, Rejected)
     assert "--map" in refused.remedy
+
+
+def test_the_help_names_the_tool_of_every_form_that_is_tested() -> None:
+    page = (Path(vendor_files.__file__).parents[2] / "data/help/formats.md").read_text(encoding="utf-8")
+    names = (*vendor_files.FILES, *chat_store_files.MADE, *conversation_files.FILES)
+    tools = {name.removesuffix("'s names").split(",")[0].split()[0] for name in names}
+    plain = page.lower().replace("-", "")
+    assert [tool for tool in sorted(tools) if tool.replace("-", "").removesuffix("'s") not in plain] == []
