@@ -1,11 +1,12 @@
 """Forms of the tools in which people review traces or texts: Opik, Weave, Braintrust, Humanloop, Labelbox, Prodigy,
-doccano.
+doccano, Arize, LangWatch.
 
 Each function gives the opinions of one record; forms as the tools' sources and documentation give them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -351,6 +352,63 @@ def _stretch(text: Json, start: Json, end: Json) -> str:
     return text[start:end] if isinstance(text, str) and isinstance(start, int) and isinstance(end, int) else ""
 
 
+# Arize, LangWatch -----------------------------------------------------------------------------------------------
+
+_ARIZE = re.compile(r"(annotation|eval)\.(.+)\.(label|score)")
+
+
+def _knows_arize(values: Values) -> bool:
+    return any(_ARIZE.fullmatch(key) for key in values)
+
+
+def _arize(record: Record) -> Iterator[Opinion]:
+    """The annotations of a row of spans, and the evaluations of models: columns `annotation.NAME.score` and the like."""
+    values = record.values
+    names = dict.fromkeys(match.group(1, 2) for key in values if (match := _ARIZE.fullmatch(key)))
+    base = replace(trace_and_spans(values, by_id=False), place=record.place)
+    for kind, name in names:
+        own = f"{kind}.{name}"
+        score, label = values.get(f"{own}.score"), as_words(values.get(f"{own}.label"))
+        if not label and not as_words(score):
+            continue
+        is_machine, who = kind == "eval", as_words(values.get(f"{own}.updated_by"))
+        notes = values.get(f"{own}.explanation", values.get(f"{own}.text", values.get("annotation.notes")))
+        yield replace(
+            base, author="arize" if is_machine else who or "arize", is_machine=is_machine, name=name,
+            value=value_of(score), label=label or None, comment=as_words(notes),
+        )  # fmt: skip
+
+
+def _knows_langwatch(values: Values) -> bool:
+    return "traceId" in values and not {"isThumbsUp", "scoreOptions"}.isdisjoint(values)
+
+
+def _langwatch(record: Record) -> Iterator[Opinion]:
+    """An annotation of a trace: its scores by name, and a thumb up or down."""
+    values = record.values
+    people = (object_of(values.get("user")), values)
+    names = (as_words(one.get(key)) for one in people for key in ("name", "email", "userId"))
+    who = next(filter(None, names), "")
+    base = Opinion(
+        place=record.place, trace_id=as_words(values.get("traceId")) or None, author=who or "langwatch",
+        comment=as_words(values.get("comment")),
+    )  # fmt: skip
+    scores = object_of(values.get("scoreOptions"))
+    for name, one in scores.items():
+        given = object_of(one).get("value", one)
+        value = value_of(given)
+        is_label = not isinstance(value, (bool, int, float))
+        reason = as_words(object_of(one).get("reason")) or base.comment
+        yield replace(
+            base, name=name, value=None if is_label else value, label=first_choice(given) if is_label else None,
+            comment=reason,
+        )  # fmt: skip
+    if values.get("isThumbsUp") is not None:
+        yield replace(base, name="thumbs up", value=value_of(values["isThumbsUp"]))
+    elif not scores:
+        yield replace(base, set_aside="a comment without a score")
+
+
 ANNOTATION_FORMS: tuple[Form, ...] = (
     Form("opik", _knows_opik, _opik),
     Form("weave", _knows_weave, _weave),
@@ -359,5 +417,7 @@ ANNOTATION_FORMS: tuple[Form, ...] = (
     Form("labelbox", _knows_labelbox, _labelbox),
     Form("prodigy", _knows_prodigy, _prodigy),
     Form("doccano", _knows_doccano, _doccano),
+    Form("arize", _knows_arize, _arize),
+    Form("langwatch", _knows_langwatch, _langwatch),
 )
 """Tools for people's reviews, the more telling keys first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -15,7 +16,7 @@ Kind = Literal["score", "error", "review"]
 FormName = Literal[
     "plain", "langfuse", "phoenix", "label-studio", "argilla", "langsmith", "mlflow", "scout", "docent", "opik",
     "weave", "datadog", "braintrust", "humanloop", "labelbox", "prodigy", "doccano", "deepeval", "ragas", "promptfoo",
-    "openai-evals",
+    "openai-evals", "arize", "langwatch",
 ]  # fmt: skip
 
 
@@ -90,9 +91,14 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """By field, the column names under which plain files hold it, without case and signs, the first that is there wins."""
 
 
+_REMARK = re.compile(r"\s*\((?:[^()\d]*|0\s*(?:-|–|to|\.\.)\s*3)\)\s*$")
+"""A remark behind a column's name, such as `(0-3)`; another range of numbers is a scale that has to be told."""
+
+
 def folded(name: str) -> str:
-    """A column's name without case, spaces and signs."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+    """A column's name without case, spaces, signs and a remark behind it."""
+    bare = _REMARK.sub("", name) or name
+    return "".join(letter for letter in bare.lower() if letter.isalnum())
 
 
 def cell(values: Mapping[str, Json], column: str | None) -> Json:

@@ -13,7 +13,7 @@ from tracejury.app.command_line.root import HOME, JSON, main
 SCORE_FORMS = (
     "langfuse", "phoenix", "label-studio", "argilla", "langsmith", "mlflow", "scout", "docent", "opik", "weave",
     "datadog", "braintrust", "humanloop", "labelbox", "prodigy", "doccano", "deepeval", "ragas", "promptfoo",
-    "openai-evals",
+    "openai-evals", "arize", "langwatch",
 )  # fmt: skip
 
 

@@ -630,6 +630,9 @@ DEEPEVAL = {"name": "c", "input": "?", "actualOutput": "!", "additionalMetadata"
          "options": [{"id": "2", "text": "two"}]},
         {"id": 7, "text": "The tide.", "trace_id": T, "annotator": "ada", "dimension": "LC", "label": ["2"]},
         {"id": 7, "data": "The tide.", "trace_id": T, "annotator": "ada", "dimension": "LC", "label": ["2"]},
+        {"context.trace_id": T, "context.span_id": ROOT, "annotation.LC.score": 2, "annotation.LC.updated_by": "ada"},
+        {"traceId": T, "user": {"name": "ada"}, "isThumbsUp": None, "scoreOptions": {"LC": {"value": "2"}}},
+        {"Trace ID": T, "Rater": "ada", "Criterion": "LC", "Rating (0-3)": "2"},
     ],
     ids=lambda one: next(iter(one if isinstance(one, dict) else one[0])),
 )  # fmt: skip
@@ -651,6 +654,7 @@ def test_a_person_s_score_of_an_annotation_tool_is_a_label(document: object) -> 
         ({"testCases": [DEEPEVAL], "metricsScores": []}, "m1"),
         ({"test_results": [{"metrics_data": [{"name": "LC", "score": 2, "reason": "fine", "evaluation_model": "m1"}],
                             "additional_metadata": {"trace_id": T}}]}, "m1"),
+        ([{"context.trace_id": T, "eval.LC.label": "fine", "eval.LC.score": 2, "eval.LC.explanation": "so"}], "arize"),
         ([{"user_input": "?", "response": "!", "trace_id": T, "LC": 2.0}], "ragas"),
         ({"evalId": "e", "results": {"version": 3, "results": [PROMPTFOO], "stats": {}}, "config": {}}, "promptfoo"),
         ({"object": "list", "data": [{"object": "eval.run.output_item", "run_id": "r", "status": "pass",
