@@ -362,7 +362,7 @@ def _knows_arize(values: Values) -> bool:
 
 
 def _arize(record: Record) -> Iterator[Opinion]:
-    """The annotations of a row of spans, and the evaluations of models: columns `annotation.NAME.score` and the like."""
+    """The annotations of a row of spans, and what models say of it: columns `annotation.NAME.score` and the like."""
     values = record.values
     names = dict.fromkeys(match.group(1, 2) for key in values if (match := _ARIZE.fullmatch(key)))
     base = replace(trace_and_spans(values, by_id=False), place=record.place)

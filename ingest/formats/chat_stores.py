@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tracejury.ingest.formats.exchanges import instructions
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, objects_in
+from tracejury.ingest.formats.fields import Fields, objects_in, plain_name
 from tracejury.ingest.trace import Json
 
 Record = Mapping[str, Json]
@@ -466,6 +466,32 @@ def _is_adk(value: Record) -> bool:
     return any(_holds(key, name)(value) for key in ("eval_cases", "evalCases") for name in ("conversation",))
 
 
+def _assistants(fields: Fields) -> Iterator[StoredChat]:
+    """The messages of a thread of OpenAI's assistants with the steps of its runs, in the order of time."""
+    messages = [(one.peek("createdat"), one.values) for one in fields.objects("messages")]
+    steps = [
+        (step.peek("createdat"), record)
+        for step in fields.objects("runsteps")
+        for call in step.inner("stepdetails").objects("toolcalls")
+        for record in _assistants_call(call, step.peek("createdat"))
+    ]
+    told = sorted((*messages, *steps), key=lambda one: one[0] if isinstance(one[0], int) else 0)
+    thread = fields.inner("thread").text("id") or fields.text("threadid")
+    yield StoredChat([record for _, record in told], {"id": thread})
+
+
+def _assistants_call(call: Fields, moment: Json) -> Iterator[Record]:
+    """The call of a tool and its output: of a function, or under the name of its type of a tool of OpenAI."""
+    kind = call.text("type") or "function"
+    inner = call.inner(plain_name(kind))
+    output = inner.take("output", "outputs", "results")
+    name = inner.text("name") or kind
+    own = call.text("id")
+    yield _calling(name, inner.take("arguments", "input") or inner.rest(), own, created_at=moment)
+    if output is not None:
+        yield _result(own, output, created_at=moment)
+
+
 # bots -----------------------------------------------------------------------------------------------------------
 
 
@@ -564,6 +590,7 @@ _FORMS: tuple[tuple[Callable[[Record], bool], Callable[[Fields], Iterator[Stored
     (_is_zed, _zed),
     (_holds("llm_interactions", "input_messages", "response"), _trae),
     (_is_llama_store, _llama_index),
+    (_holds("run_steps", "step_details"), _assistants),
     (_is_adk, _adk_cases),
     (_is_rasa, _rasa),
     (_is_transcript, _transcript),

@@ -37,7 +37,7 @@ NAME = "conversation"
 _LISTS = (
     "messages", "traj", "trajectory", "conversations", "conversation", "chat_messages", "history", "events", "values",
     "simulations", "data", "state", "channel_values", "prompt", "contents", "input", "prompt_blueprint",
-    "prompt_template", "runs", "agents",
+    "prompt_template", "runs", "agents", "chats",
 )  # fmt: skip
 """Where an object holds a conversation, or what holds one."""
 _SESSION_IDS = ("sessionid", "threadid", "traceid", "conversationid", "trajid", "instanceid", "taskid", "agentid")

@@ -5,6 +5,7 @@ Each form is one function from a record to the messages that it writes, tried af
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -34,7 +35,7 @@ _READ = frozenset({
     "id", "uuid", "parentuuid", "parentid", "sessionid", "thoughts", "callid", "subtype", "status", "task",
     "stepnumber", "modeloutput", "observations", "modelinputmessages", "modeloutputmessage", "codeaction",
     "actionoutput", "isfinalanswer", "source", "functioncall", "blocks", "contents", "author", "recipient", "channel",
-    "query", "answer", "agentthoughts", "usedtools", "conversationid",
+    "query", "answer", "agentthoughts", "mes", "swipes", "usedtools", "conversationid",
 })  # fmt: skip
 """Fields that the forms here read, or that number and sort records; names as `plain_name` writes them."""
 _DONE = frozenset({"output-available", "output-error", "completed", "error", "result"})
@@ -235,7 +236,31 @@ def _share_gpt(record: Record) -> list[Message] | None:
     if isinstance(call, dict) and "name" in call:
         return [_call(call.get("name"), call.get("arguments"), call.get("id"))]
     role = _ROLES.get(speaker.lower())
+    if role == "assistant" and (calls := _tagged(value, _TOOL_CALL)):
+        words = _TOOL_CALL.sub("", value).strip() or None
+        made = tuple(ToolCall(as_text(one.get("name")), arguments_text(one.get("arguments")), None) for one in calls)
+        return [Message(role, words, made)]
+    if role == "tool" and len(given := _tagged(value, _TOOL_RESPONSE)) == 1 and "content" in given[0]:
+        return [_result(None, given[0]["content"], given[0].get("name"))]
     return None if role is None else [Message(role, value)]
+
+
+_TOOL_CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+_TOOL_RESPONSE = re.compile(r"<tool_response>\s*(\{.*?\})\s*</tool_response>", re.DOTALL)
+"""How models of the Hermes and Qwen families write calls of tools and what these gave back."""
+
+
+def _tagged(text: str, tag: re.Pattern[str]) -> list[dict[str, Json]]:
+    """The objects between tags; none where one of them is no object."""
+    values = [opened(one) for one in tag.findall(text)]
+    return [one for one in values if isinstance(one, dict)] if all(isinstance(one, dict) for one in values) else []
+
+
+def _silly_tavern(record: Record) -> list[Message] | None:
+    words, is_user = record.get("mes"), record.get("is_user")
+    if not isinstance(words, str) or not isinstance(is_user, bool):
+        return None
+    return [Message("user" if is_user else "assistant", words)]
 
 
 def _sender(record: Record) -> list[Message] | None:
@@ -461,6 +486,6 @@ def _browser_use(record: Record) -> list[Message] | None:
 
 _FORMS: tuple[Callable[[Record], list[Message] | None], ...] = (
     _invocations, _dify, _flowise, _chat_gpt, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli,
-    _smolagents, _browser_use, _wrapped, _parts, _known, _sender,
+    _smolagents, _browser_use, _silly_tavern, _wrapped, _parts, _known, _sender,
 )  # fmt: skip
 """Asked in this order, the more particular first."""

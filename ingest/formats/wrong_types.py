@@ -16,14 +16,16 @@ from tracejury.ingest.trace import Json
 _OBJECTS = frozenset({
     "toolcalls", "toolrequests", "toolcallrounds", "versions", "activities", "candidates", "choices",
     "toolinvocations", "agentthoughts", "llminteractions", "agentsteps", "inputmessages", "evalcases", "chatmessages",
-    "toolcallstates", "tooluses", "tooluseresults", "conversations",
+    "runsteps", "toolcallstates", "tooluses", "tooluseresults", "conversations",
 })  # fmt: skip
 """Lists of objects."""
-_LISTS = frozenset({"children", "childrenids", "contextitems", "attachments", "parentids", "files"})
+_LISTS = frozenset(
+    {"children", "childrenids", "contextitems", "attachments", "parentids", "files", "swipes", "folders"}
+)
 _OPEN_LISTS = frozenset({"messages", "contents", "parts"})
 """Lists that may stand as JSON text, or as an object of objects."""
 _OBJECT = frozenset({
-    "mapping", "responsemetadata", "additionalkwargs", "tooluse", "parsedata", "metadata",
+    "stepdetails", "mapping", "responsemetadata", "additionalkwargs", "tooluse", "parsedata", "metadata",
     "actiongroupinvocationinput", "actiongroupinvocationoutput", "modelinvocationinput", "modelinvocationoutput",
     "invocationinput", "finalresponse", "orchestrationtrace", "rawresponse", "inputbodyjson",
     "outputbodyjson", "modelinput", "chunk", "toolcallresults", "trace",

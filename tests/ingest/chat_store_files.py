@@ -91,6 +91,8 @@ SHORT: dict[str, Callable[[], bytes]] = {
     "rasa": lambda: dumped(rasa()),
     "bot framework": lambda: dumped(bot_framework()),
     "ollama": lambda: lines([ollama()]),
+    "sillytavern": lambda: lines(silly_tavern()),
+    "typingmind": lambda: dumped(typing_mind()),
 }
 
 
@@ -335,7 +337,38 @@ def letta() -> Row:
     return {"agents": [{"id": SESSION, "name": "pilot", "messages": told}], "tools": []}
 
 
+def assistants() -> Row:
+    """The messages of a thread, the newest first, and the steps of its run."""
+    given = [("assistant", ANSWER, 3), ("user", GOAL, 0)]
+    told = [{"id": f"m{at}", "object": "thread.message", "created_at": 1_790_000_000 + at, "role": role,
+             "content": [{"type": "text", "text": {"value": words, "annotations": []}}]}
+            for role, words, at in given]  # fmt: skip
+    call = {"id": ID, "type": "function", "function": {**CALL["function"], "output": RESULT}}  # type: ignore[dict-item]
+    step = {"id": "s", "created_at": 1_790_000_001, "type": "tool_calls", "step_details": {"tool_calls": [call]}}
+    return {"thread": {"id": SESSION}, "messages": told, "run_steps": [step]}
+
+
+def hermes() -> list[Row]:
+    """A row of training data in which the model wrote its call between tags."""
+    call, result = dumped({"name": NAME, "arguments": ARGUMENTS}).decode(), {"name": NAME, "content": RESULT}
+    told = [("human", GOAL), ("gpt", f"<tool_call>\n{call}\n</tool_call>"),
+            ("tool", f"<tool_response>\n{dumped(result).decode()}\n</tool_response>"), ("gpt", ANSWER)]  # fmt: skip
+    return [{"id": SESSION, "conversations": [{"from": who, "value": words} for who, words in told]}]
+
+
+def silly_tavern() -> list[Row]:
+    told = [(True, GOAL), (False, ANSWER)]
+    head = {"user_name": "You", "character_name": "M", "chat_metadata": {}}
+    return [head, *({"name": "x", "is_user": is_user, "mes": words, "swipes": [words]} for is_user, words in told)]
+
+
+def typing_mind() -> Row:
+    told = [{"role": role, "content": [text(words)]} for role, words in (("user", GOAL), ("assistant", ANSWER))]
+    return {"data": {"chats": [{"id": SESSION, "chatTitle": "t", "messages": told}], "folders": []}, "checksum": "x"}
+
+
 MADE: dict[str, Callable[[], Any]] = {
+    "assistants": assistants, "hermes rows": hermes, "sillytavern": silly_tavern, "typingmind": typing_mind,
     "lm studio": lm_studio, "vs code": vs_code, "vs code journal": vs_code_journal, "continue, calls alone": continued,
     "kiro": kiro, "zed": zed, "trae": trae, "pi": pi, "amp": amp, "kimi": kimi, "llama-index store": llama_index,
     "langchain events": lang_chain_events, "copilot studio": copilot_studio, "bedrock agent": bedrock_agent,
