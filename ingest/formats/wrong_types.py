@@ -19,9 +19,9 @@ _OBJECTS = frozenset({
     "runsteps", "toolcallstates", "tooluses", "tooluseresults", "conversations",
 })  # fmt: skip
 """Lists of objects."""
-_LISTS = frozenset(
-    {"children", "childrenids", "contextitems", "attachments", "parentids", "files", "swipes", "folders"}
-)
+_LISTS = frozenset({
+    "children", "childrenids", "contextitems", "attachments", "parentids", "files", "swipes", "folders", "annotations",
+})  # fmt: skip
 _OPEN_LISTS = frozenset({"messages", "contents", "parts"})
 """Lists that may stand as JSON text, or as an object of objects."""
 _OBJECT = frozenset({
