@@ -113,11 +113,17 @@ def _escape_nul(
     _connection: Connection, _cursor: object, statement: str, parameters: Any, _context: object, is_many: bool
 ) -> tuple[str, Any]:
     """NUL in a text as its six-character escape: PostgreSQL refuses it, and what SQLite took could never move there."""
-    rows = parameters if is_many else [parameters]
+    are_rows = is_many and _are_rows(parameters)
+    rows = parameters if are_rows else [parameters]
     if any(_holds_nul(row) for row in rows):
         rows = [_escaped(row) for row in rows]
-        return statement, rows if is_many else rows[0]
+        return statement, rows if are_rows else rows[0]
     return statement, parameters
+
+
+def _are_rows(parameters: Any) -> bool:
+    """Whether parameters of many rows are a row each: an INSERT that returns keys takes those of many at once."""
+    return not isinstance(parameters, Mapping) and all(isinstance(row, Mapping | tuple | list) for row in parameters)
 
 
 def _holds_nul(row: Mapping[str, Any] | Sequence[Any]) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine, func, insert, select
 from tests.build import LONG_TEXT, TRACE, small_trace, span_id, workspace
 
 from tracejury.ingest import ready, workers
@@ -163,6 +163,15 @@ def searched(bodies: Sequence[str], query: str) -> list[int]:
         make_index(connection)
         write(connection, pack(trace))
         return [int(hit.span_id) for hit in search(connection, query, limit=20)]
+
+
+def test_rows_that_give_their_keys_back_are_stored_with_nul_escaped(tmp_path: Path) -> None:
+    rows = [{"trace_id": name, "body": b"\0", "has_root": 0, "received_at": 1} for name in ("a", "b\0")]
+    with write_transaction(workspace(tmp_path).engine) as connection:
+        keys = connection.scalars(insert(schema.inbox).returning(schema.inbox.c.inbox_key), rows).all()
+        stored = connection.execute(select(schema.inbox.c.trace_id, schema.inbox.c.body)).all()
+    assert len(set(keys)) == 2
+    assert sorted(stored) == [("a", b"\0"), ("b\\u0000", b"\0")]
 
 
 @pytest.mark.parametrize("name", ["$text", "$json", "$plain"])
