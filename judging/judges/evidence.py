@@ -17,7 +17,7 @@ FUZZY_LEAST = 16  # characters: shorter quotes are like too much
 PIECE_LEAST = 4  # characters of a piece between ellipses
 _ELLIPSIS = re.compile(r"\s*(?:\[\s*)?(?:\.{3,}|…)(?:\s*\])?\s*")
 _ESCAPES = {r"\n": " ", r"\t": " ", r"\r": " ", r"\"": '"', r"\'": "'", r"\/": "/", r"\\": "\\"}
-_ESCAPE = re.compile(r"\\[ntr\"'/\\]")
+_ESCAPE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\[ntr\"'/\\]")
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "\u00a0": " ", "–": "-", "—": "-"})
 _TO_THE_JUDGE = re.compile(
     r"""(?imx)
@@ -160,6 +160,15 @@ def addresses_judge(reading: TraceText) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _unescaped(escape: re.Match[str]) -> str:
+    """What an escape of JSON stands for; letters beyond the sixteen bits of one stand as two."""
+    text = escape[0]
+    if not text.startswith(r"\u"):
+        return _ESCAPES[text]
+    units = b"".join(int(unit, 16).to_bytes(2, "little") for unit in text.split(r"\u")[1:])
+    return units.decode("utf-16-le", "replace")
+
+
 def _fold(text: str) -> str:
-    unescaped = _ESCAPE.sub(lambda escape: _ESCAPES[escape[0]], text)
+    unescaped = _ESCAPE.sub(_unescaped, text)
     return " ".join(unescaped.translate(_QUOTES).split()).lower()

@@ -97,6 +97,7 @@ def test_citations_are_resolved_and_what_resolves_to_nothing_is_kept() -> None:
         (f'"{CLAIM}"', "S4", "verbatim", SPAN_IDS[3]),
         ("as  the search\nshowed, the NORTH Bridge", "S4", "verbatim", SPAN_IDS[3]),  # white space and case folded
         (r"1. Search for the length of both bridges.\n2. Subtract.", "S2", "verbatim", SPAN_IDS[1]),  # escapes folded
+        (r"As the search showed, the \u004eorth Bridge", "S4", "verbatim", SPAN_IDS[3]),  # a letter as JSON escapes it
         ("As the search ... 310 m long", "S4", "verbatim", SPAN_IDS[3]),  # pieces around an ellipsis
         ("As the search has showed, the North Bridge is 310 m long.", "S4", "verbatim", SPAN_IDS[3]),  # fuzzy
         (SEARCH_ERROR, "S4", "found elsewhere", SPAN_IDS[2]),

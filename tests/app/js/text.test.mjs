@@ -93,6 +93,13 @@ test("JSON is laid out without moving a stored character", () => {
   assert.equal(shown, '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": "x\ny",\n  "c": []\n}');
 });
 
+test("letters that JSON escapes are shown as they are read, an emoji of two escapes as one", () => {
+  const stored = String.raw`{"k":"caf\u00e9 \ud83d\ude00"}`;
+  const decoded = text.prettyJson(stored).filter((piece) => piece.kind === "decoded");
+  assert.deepEqual(decoded.map((piece) => piece.show), ["é", "😀"]);
+  assert.deepEqual(decoded.map((piece) => stored.slice(piece.start, piece.end)), [String.raw`\u00e9`, String.raw`\ud83d\ude00`]);
+});
+
 test("what is not a JSON object or list is not laid out", () => {
   for (const stored of ["33149", '"text"', "{broken", "null"]) assert.equal(text.prettyJson(stored), null);
 });

@@ -189,7 +189,7 @@ export function prettyJson(text) {
 }
 
 function pushString(pieces, text, start, end) {
-  const escape = /\\(?:u[0-9a-fA-F]{4}|.)/g;
+  const escape = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)/g;
   escape.lastIndex = start;
   let at = start;
   for (let hit; (hit = escape.exec(text)) && hit.index < end; ) {
