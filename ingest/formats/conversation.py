@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import NamedTuple, cast
 
 from tracejury.ingest.formats.chat_stores import journal, stored_chats
-from tracejury.ingest.formats.event_streams import Told, as_lines, messages_of_events, usage_by_call
+from tracejury.ingest.formats.event_streams import Told, as_lines, messages_of_events, streamed_answers, usage_by_call
 from tracejury.ingest.formats.exchanges import exchange, instructions, lone_answer
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, objects_in
@@ -153,6 +153,9 @@ def _conversations(documents: list[Json]) -> Iterator[Conversation]:
     records = [cast("Record", one) for one in documents if isinstance(one, dict)]
     if (whole := journal(records)) is not None:
         yield from _within(cast("Json", whole), (), 0)
+        return
+    if streamed := streamed_answers(records):
+        yield from (one for answer in streamed for one in _within(cast("Json", answer), (), 0))
         return
     messages = messages_of_events(records)
     if messages is not None and _is_conversation(messages[0]):

@@ -126,6 +126,41 @@ def test_an_answer_without_its_request_is_a_call_whose_question_is_missing(answe
     assert any(warning.startswith("no_request") for warning in trace.all_warnings)
 
 
+CHUNK = {"object": "chat.completion.chunk", "id": made.SESSION, "model": "m-1"}
+BLOCK = {"type": "content_block_delta", "index": 0}
+
+
+@pytest.mark.parametrize(
+    ("events", "kinds"),
+    [
+        ([*({**CHUNK, "choices": [{"index": 0, "delta": {"content": piece}}]} for piece in (ANSWER[:3], ANSWER[3:])),
+          {**CHUNK, "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}], ["AGENT", "LLM"]),
+        ([{**CHUNK, "choices": [{"delta": {"tool_calls": [{"index": 0, **piece}]}}]} for piece in (
+            {"id": made.ID, "function": {"name": made.NAME, "arguments": ""}},
+            {"function": {"arguments": made.TEXT[:5]}}, {"function": {"arguments": made.TEXT[5:]}})]
+         + [{**CHUNK, "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}], ["AGENT", "LLM", "TOOL"]),
+        ([{"type": "message_start", "message": {"id": made.SESSION, "type": "message", "role": "assistant",
+                                                "model": "m-1", "content": [], "usage": {"input_tokens": 7}}},
+          {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+          *({**BLOCK, "delta": {"type": "text_delta", "text": piece}} for piece in (ANSWER[:3], ANSWER[3:])),
+          {"type": "message_delta", "delta": {}, "usage": {"output_tokens": 2}}, {"type": "message_stop"}],
+         ["AGENT", "LLM"]),
+    ],
+    ids=["openai", "a call in pieces", "anthropic"],
+)  # fmt: skip
+def test_an_answer_that_was_sent_in_pieces_is_put_together(events: list[dict[str, object]], kinds: list[str]) -> None:
+    (trace,) = read_all(made.sent(events), "stream.txt")
+    assert isinstance(trace, Trace)
+    assert (trace.trace_id, [span.kind for span in trace.spans]) == (made.SESSION, kinds)
+    call = trace.spans[1]
+    assert (call.model, call.prompt_tokens, call.completion_tokens) == ("m-1", 7, 2)
+    (message,) = (trace.messages[position] for position in call.output_messages)
+    if kinds[-1] == "TOOL":
+        assert [(one.name, one.arguments) for one in message.tool_calls] == [(made.NAME, made.TEXT)]
+    else:
+        assert message.content == trace.final_answer == ANSWER
+
+
 def test_a_request_of_a_batch_that_failed_is_named_beside_the_answers_of_the_others() -> None:
     failed = {"recordId": "2", "modelInput": {"messages": made.anthropic()[:1]}, "error": {"errorMessage": "throttled"}}
     trace, refused = sorted(read_all(made.lines([made.bedrock_batch(), failed]), "out.jsonl"), key=str, reverse=True)
