@@ -264,24 +264,27 @@ def _continued(conversations: list[Conversation]) -> list[Conversation]:
     one trace. Requests of different sessions, and rows of messages alone, are never joined.
     """
     joined: list[Conversation] = []
-    said: list[tuple[str | None, list[_Words]]] = []
+    place_of: dict[tuple[str, int, int], int] = {}  # by session, all that was said, and the number of records
     for one in conversations:
-        session, words = _shared_id(one), [_words_of(record) for record in one.records]
-        place = next((n for n in reversed(range(len(said))) if _goes_on(said[n], session, words)), None)
-        if place is None:
+        session, said = _shared_id(one), _said(one.records)
+        before = next((n for n in range(len(said) - 1, 0, -1) if (session, said[n], n) in place_of), None)
+        if session is None or before is None:
+            place = len(joined)
             joined.append(one)
-            said.append((session, words))
-            continue
-        before, known = joined[place], len(said[place][1])
-        joined[place] = before._replace(records=(*before.records, *one.records[known:]))
-        said[place] = session, words
+        else:
+            place = place_of.pop((session, said[before], before))
+            joined[place] = joined[place]._replace(records=(*joined[place].records, *one.records[before:]))
+        if session is not None:
+            place_of[session, said[-1], len(said) - 1] = place
     return joined
 
 
-def _goes_on(before: tuple[str | None, list[_Words]], session: str | None, words: list[_Words]) -> bool:
-    """Whether a request of a session begins with all that was said in an earlier one, its answer too."""
-    known = before[1]
-    return session is not None and before[0] == session and 0 < len(known) < len(words) and words[: len(known)] == known
+def _said(records: Sequence[Record]) -> list[int]:
+    """A hash of all that was said up to each record, beginning with that of nothing."""
+    hashes = [0]
+    for record in records:
+        hashes.append(hash((hashes[-1], repr(_words_of(record)))))
+    return hashes
 
 
 _Words = list[tuple[str | None, str, tuple[tuple[str | None, str | None], ...]]]
