@@ -99,8 +99,8 @@ def _split_rows(pairs: pd.DataFrame, draws: int) -> pd.DataFrame:
     dimensions = frames.in_order(pairs["dimension"], frames.DIMENSION_ORDER)
     traces = tuple(sorted(set(pairs["trace_id"])))
     share = 1 / (pairs["reviewers"] * (pairs["reviewers"] - 1)).to_numpy()
-    weighted = _counts(pairs, traces, dimensions, share)
-    plain = _counts(pairs, traces, dimensions, np.ones(len(pairs))).astype(np.int64)
+    weighted, counted = _counts(pairs, traces, dimensions, share, np.ones(len(pairs)))
+    plain = counted.astype(np.int64)
     total = weighted.sum(axis=0)
     values = errors.rates(total)
     low, high = errors.rate_bounds(weighted) if draws > 0 else np.full((2, *values.shape), np.nan)
@@ -131,24 +131,25 @@ def _split_rows(pairs: pd.DataFrame, draws: int) -> pd.DataFrame:
 
 
 def _counts(
-    pairs: pd.DataFrame, traces: tuple[str, ...], dimensions: tuple[str, ...], weights: NDArray[np.float64]
-) -> Floats:
-    """Weighted confusion counts (traces, judges, impacts, kinds, 4)."""
-    return np.stack([_kind_counts(pairs, kind, traces, dimensions, weights) for kind in KINDS], axis=3)
-
-
-def _kind_counts(
-    pairs: pd.DataFrame, kind: Kind, traces: tuple[str, ...], dimensions: tuple[str, ...], weights: NDArray[np.float64]
-) -> Floats:
-    truth, predicted = pairs["relevant"].to_numpy(), pairs[kind].to_numpy()
-    cell = np.where(truth, np.where(predicted, 0, 2), np.where(predicted, 1, 3))
+    pairs: pd.DataFrame, traces: tuple[str, ...], dimensions: tuple[str, ...], *weights: NDArray[np.float64]
+) -> list[Floats]:
+    """Confusion counts (traces, judges, impacts, kinds, 4) by each of the weights."""
     known = (*IMPACTS[:3], "unknown")
-    shape = (len(traces), len(dimensions), len(known), 4)
     impact = frames.codes(pairs["impact"], known)
     if (impact < 0).any():
         raise ValueError(f"person_pairs has the impact {pairs['impact'][impact < 0].iloc[0]!r}; expected {known!r}")
-    place = np.ravel_multi_index(
-        (frames.codes(pairs["trace_id"], traces), frames.codes(pairs["dimension"], dimensions), impact, cell), shape
-    )
+    at = (frames.codes(pairs["trace_id"], traces), frames.codes(pairs["dimension"], dimensions), impact)
+    shape = (len(traces), len(dimensions), len(known), 4)
+    places = [np.ravel_multi_index((*at, _cells(pairs, kind)), shape) for kind in KINDS]
+    return [np.stack([_kind_counts(place, shape, each) for place in places], axis=3) for each in weights]
+
+
+def _cells(pairs: pd.DataFrame, kind: Kind) -> NDArray[np.int64]:
+    """Which of tp, fp, fn and tn each pair is."""
+    truth, predicted = pairs["relevant"].to_numpy(), pairs[kind].to_numpy()
+    return np.where(truth, np.where(predicted, 0, 2), np.where(predicted, 1, 3))
+
+
+def _kind_counts(place: NDArray[np.int64], shape: tuple[int, int, int, int], weights: NDArray[np.float64]) -> Floats:
     counted = np.bincount(place, weights=weights, minlength=int(np.prod(shape))).reshape(shape)
     return np.concatenate([counted[:, :, :3], counted.sum(axis=2, keepdims=True)], axis=2)

@@ -37,11 +37,11 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         time.sleep(0.02)
     yield port
     running.should_exit = True
-    thread.join(5)
+    thread.join(60)
 
 
 def post(port: int, body: bytes, **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("POST", "/v1/traces", body, {name.replace("_", "-"): value for name, value in headers.items()})
     return connection.getresponse()
 

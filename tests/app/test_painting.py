@@ -41,7 +41,7 @@ def test_only_a_browser_is_waited_for_and_once_a_part(
         "started = time.monotonic()\npaint('here')\nst.text(f'{time.monotonic() - started:.3f}')\n",
         encoding="utf-8",
     )
-    at = AppTest.from_file(str(script), default_timeout=30)
+    at = AppTest.from_file(str(script), default_timeout=120)
     waited = [float(at.run().text[0].value) for _ in range(2)]
     assert (waited[0] >= 0.2) is browser  # nobody answers here
     assert waited[1] < 0.2

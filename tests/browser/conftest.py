@@ -57,7 +57,7 @@ def sample_server(sample_space: Workspace, tmp_path_factory: pytest.TempPathFact
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)
 
 
 @pytest.fixture(scope="package")  # for the session it would stand in the way of `asyncio.run` in other tests

@@ -74,12 +74,12 @@ class Server:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
 
     def kill(self) -> None:
         """As a power cut would: nothing is finished, nobody is told."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 def store(space: Workspace, trace: Trace) -> None:

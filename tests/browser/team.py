@@ -75,7 +75,7 @@ def team_server(
             yield address
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)
 
 
 def person_page(profile: BrowserContext, address: str, name: str, path: str = "/") -> Page:

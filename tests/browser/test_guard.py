@@ -44,6 +44,6 @@ def test_every_page_keeps_to_the_policy(profile: BrowserContext, sample_server: 
 def test_a_foreign_name_or_site_gets_nothing_from_the_running_app(sample_server: str) -> None:
     for path, headers in (("/", {"Host": "evil.example"}), ("/_stcore/metrics", {}), ("/", {"Origin": "http://x"})):
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(urllib.request.Request(sample_server + path, headers=headers), timeout=10)
+            urllib.request.urlopen(urllib.request.Request(sample_server + path, headers=headers), timeout=60)
         assert refused.value.code == 403
         assert "frame-ancestors" in refused.value.headers["Content-Security-Policy"]

@@ -93,7 +93,7 @@ class Cluster:
         file = folder / "scheduler.json"
         self._scheduler = self._started("scheduler", "--port", "0", "--scheduler-file", str(file))
         self._workers: list[subprocess.Popen[bytes]] = []
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while not (file.exists() and file.read_bytes().endswith(b"}")):
             assert time.monotonic() < until, (folder / "scheduler.log").read_text(encoding="utf-8")
             time.sleep(0.1)

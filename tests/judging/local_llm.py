@@ -52,7 +52,7 @@ def serve(weights: Path, port: int) -> Iterator[str]:
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while time.monotonic() < until and process.poll() is None:
         with suppress(OSError), urllib.request.urlopen(url, timeout=1) as answer:
             if answer.status == 200:

@@ -278,7 +278,7 @@ def test_many_asking_at_once_never_share_an_item(space: Workspace) -> None:
     barrier, places = threading.Barrier(8), []
 
     def ask(who: str) -> None:
-        barrier.wait(30)
+        barrier.wait(120)
         places.append(take(space, queue, who).trace_id)
 
     threads = [threading.Thread(target=ask, args=(f"p{number}",)) for number in range(8)]
