@@ -171,7 +171,7 @@ def holds_text(name: str, value: Json) -> bool:
 def _leftover(field: str, label: str, name: str, value: Json, *, is_rest: bool = False) -> Leftover | None:
     if not isinstance(value, (str, list, dict)) or not value or _is_technical(name) or _GOLD.search(name):
         return None
-    if _holds_gold(value):
+    if _holds_answer(value):
         return None
     leaves = tuple(decisions_of(value))
     if is_rest or (not isinstance(value, str) and (name in _RESTS or name.startswith(_DIALECTS))):
@@ -186,12 +186,12 @@ def _leftover(field: str, label: str, name: str, value: Json, *, is_rest: bool =
     return Leftover(field, label, value if isinstance(value, str) else json_text(value), leaves)
 
 
-def _holds_gold(value: Json) -> bool:
+def _holds_answer(value: Json) -> bool:
     """Whether a field of the value is named as the right answer is."""
     content = inner_json(value) if isinstance(value, str) else value
     inner = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
     named = isinstance(content, dict) and any(_GOLD.search(key) for key in content)
-    return named or any(isinstance(item, (dict, list)) and _holds_gold(item) for item in inner)
+    return named or any(isinstance(item, (dict, list)) and _holds_answer(item) for item in inner)
 
 
 def _is_technical(name: str) -> bool:

@@ -72,7 +72,7 @@ def pack(trace: Trace, *, known_texts: Container[str] = frozenset(), source: Pac
     """All rows of `trace`. Texts whose hash is in `known_texts` are not compressed again, nor is a `source` given."""
     content = _content(trace)
     logs = [
-        {"span_id": log.span_id, "holds_gold": int(log.holds_gold), "body": compress(dump(log.body), level=3)}
+        {"span_id": log.span_id, "holds_answer": int(log.holds_answer), "body": compress(dump(log.body), level=3)}
         for log in trace.logs
     ]
     expected = [

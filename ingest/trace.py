@@ -191,11 +191,11 @@ class SpanDraft:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LogRecord:
-    """A log record beside a span. `holds_gold` marks text that may hold the right answer: never shown to a judge."""
+    """A log record beside a span. `holds_answer` marks text that may hold the right answer: never shown to a judge."""
 
     span_id: str | None
     body: Json
-    holds_gold: bool
+    holds_answer: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -67,7 +67,7 @@ def small_trace(trace_id: str = TRACE) -> Trace:
         messages=table,
         goal="When does the last ferry leave?",
         final_answer="Three o'clock.",
-        logs=[LogRecord(span_id=span_id(1), body={"true_answer": "half past four"}, holds_gold=True)],
+        logs=[LogRecord(span_id=span_id(1), body={"true_answer": "half past four"}, holds_answer=True)],
     )
 
 

@@ -202,7 +202,7 @@ def your_score(feedbacks: list[practice.Feedback]) -> None:
         calibration_bars(table), key="calibration", alt="Your mean score and the correct mean score by dimension"
     )
     st.dataframe(
-        table.rename(columns={"own": "your mean", "gold": "correct mean", "exact": "exact matches"}), hide_index=True
+        table.rename(columns={"own": "your mean", "correct": "correct mean", "exact": "exact matches"}), hide_index=True
     )
 
 
@@ -216,8 +216,8 @@ def feedback(practised: practice.Feedback, *, is_open: bool = False) -> None:
     with st.expander(plain(label), expanded=is_open):
         st.caption("Your labels beside the correct labels", help=meanings(("caught", "missed", "unmatched")))
         rows = [
-            {"dimension": key, "you": shown(practised.own_scores, key), "right": shown(practised.gold_scores, key)}
-            for key in sorted(practised.own_scores.keys() | practised.gold_scores.keys())
+            {"dimension": key, "you": shown(practised.own_scores, key), "right": shown(practised.correct_scores, key)}
+            for key in sorted(practised.own_scores.keys() | practised.correct_scores.keys())
         ]
         st.dataframe(rows, hide_index=True)
         for own, right in practised.caught:

@@ -53,7 +53,7 @@ def shaped_trace(
         attributes=attributes,
         goal=goal,
         final_answer=final_answer,
-        logs=[LogRecord(span_id=log.span_id or None, body=log.as_json(), holds_gold=True) for log in logs],
+        logs=[LogRecord(span_id=log.span_id or None, body=log.as_json(), holds_answer=True) for log in logs],
         warnings=warnings,
     )
 

@@ -234,7 +234,7 @@ def one_trace(
     in_time = sorted(drafts, key=lambda draft: (draft.start_time is None, draft.start_time or 0))
     translate(in_time, table, logs=logs)
     records = [
-        LogRecord(span_id=log.span_id or None, body=log.as_json(), holds_gold=not log.event_name.startswith("gen_ai"))
+        LogRecord(span_id=log.span_id or None, body=log.as_json(), holds_answer=not log.event_name.startswith("gen_ai"))
         for log in logs
     ]
     return assemble(

@@ -303,7 +303,7 @@ def _take_logs(draft: SpanDraft, value: dict[str, Json], logs: list[LogRecord]) 
         if records is not None:
             _retyped(draft, "logs", records)
         return
-    logs.extend(LogRecord(span_id=draft.span_id, body=kept(record), holds_gold=True) for record in records)
+    logs.extend(LogRecord(span_id=draft.span_id, body=kept(record), holds_answer=True) for record in records)
 
 
 def _differing_ids(drafts: list[tuple[SpanDraft, str | None]], trace_id: str | None) -> list[str]:

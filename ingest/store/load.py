@@ -272,7 +272,7 @@ def _message(message: _StoredMessage, texts: Mapping[str, str]) -> Message:
 def _logs(connection: Connection, trace_key: int) -> tuple[LogRecord, ...]:
     rows = connection.execute(_LOGS, {"key": trace_key})
     return tuple(
-        LogRecord(span_id=row.span_id, body=orjson.loads(decompress(row.body)), holds_gold=bool(row.holds_gold))
+        LogRecord(span_id=row.span_id, body=orjson.loads(decompress(row.body)), holds_answer=bool(row.holds_answer))
         for row in rows
     )
 

@@ -143,7 +143,7 @@ log = Table(
     Column("log_key", Integer, primary_key=True),
     Column("trace_key", ForeignKey("trace.trace_key"), nullable=False, index=True),
     Column("span_id", Text),
-    Column("holds_gold", Integer, nullable=False, comment="1: may hold the right answer, never shown to a judge"),
+    Column("holds_answer", Integer, nullable=False, comment="1: may hold the right answer, never shown to a judge"),
     Column("body", LargeBinary, nullable=False, comment="JSON, zstd"),
 )
 

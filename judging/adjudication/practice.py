@@ -42,63 +42,63 @@ class Feedback:
     """`caught` pairs one's own error with the right one; scores by dimension, None for not applicable."""
 
     trace_id: str
-    gold: str
+    answers_by: str
     own_scores: Mapping[str, float | None]
-    gold_scores: Mapping[str, float | None]
+    correct_scores: Mapping[str, float | None]
     caught: tuple[tuple[ErrorLabel, ErrorLabel], ...]
     missed: tuple[ErrorLabel, ...]
     unmatched: tuple[ErrorLabel, ...]
 
 
 def feedback(connection: Connection, annotator: str, trace_id: str) -> Feedback | None:
-    """How a person's practice compares with the gold; None before they submit it and where there is no gold."""
-    gold = gold_of(connection, trace_id)
-    if gold is None or not _has_submitted(connection, annotator, trace_id, PRACTICE):
+    """How a person's practice compares with the correct answers; None before they submit it, and without answers."""
+    answers_by = answers_of(connection, trace_id)
+    if answers_by is None or not _has_submitted(connection, annotator, trace_id, PRACTICE):
         return None
-    of_gold = _occasion_of(gold)
-    own, right = _errors(connection, annotator, trace_id, PRACTICE), _errors(connection, gold, trace_id, of_gold)
+    occasion = _occasion_of(answers_by)
+    own, right = _errors(connection, annotator, trace_id, PRACTICE), _errors(connection, answers_by, trace_id, occasion)
     pairs = [(a, b) for _, a, b in pair_errors(own, right, parents=parents_of(connection, trace_id))]
     met = {label.label_id for pair in pairs for label in pair}
     return Feedback(
         trace_id=trace_id,
-        gold=gold,
+        answers_by=answers_by,
         own_scores=_scores(connection, annotator, trace_id, PRACTICE),
-        gold_scores=_scores(connection, gold, trace_id, of_gold),
+        correct_scores=_scores(connection, answers_by, trace_id, occasion),
         caught=tuple(pairs),
         missed=tuple(label for label in right if label.label_id not in met),
         unmatched=tuple(label for label in own if label.label_id not in met),
     )
 
 
-def gold_of(connection: Connection, trace_id: str) -> str | None:
+def answers_of(connection: Connection, trace_id: str) -> str | None:
     """Whose labels are the right answers of a practice trace: whom its queue names, else the adjudicated ones, else
     the queue author's.
     """
     adjudicated = select(tables.annotator.c.annotator).where(tables.annotator.c.kind == ADJUDICATED)
     queues = connection.execute(
-        select(tables.queue.c.author, tables.queue.c.gold)
+        select(tables.queue.c.author, tables.queue.c.answers_by)
         .join(tables.queue_item, tables.queue_item.c.queue_key == tables.queue.c.queue_key)
         .where(tables.queue_item.c.trace_id == trace_id, tables.queue_item.c.is_practice.is_(True))
         .order_by(tables.queue.c.queue_key)
     ).all()
-    named = [row.gold for row in queues if row.gold is not None]
+    named = [row.answers_by for row in queues if row.answers_by is not None]
     names = [*named, *connection.scalars(adjudicated), *(row.author for row in queues)]
     return next((str(name) for name in names if _has_answers(connection, name, trace_id)), None)
 
 
-def with_answers(connection: Connection, trace_ids: Sequence[str], *, gold: str | None, author: str) -> list[str]:
-    """Those of the traces that can be practised: `gold` submitted them; None: they are adjudicated or the author's."""
+def with_answers(connection: Connection, trace_ids: Sequence[str], *, answers_by: str | None, author: str) -> list[str]:
+    """The traces that can be practised: `answers_by` submitted them; None: they are adjudicated or the author's."""
     adjudicated = select(tables.annotator.c.annotator).where(tables.annotator.c.kind == ADJUDICATED)
-    names = [*connection.scalars(adjudicated), author] if gold is None else [gold]
+    names = [*connection.scalars(adjudicated), author] if answers_by is None else [answers_by]
     return [one for one in trace_ids if any(_has_answers(connection, name, one) for name in names)]
 
 
 def make_practice(connection: Connection, spec: QueueSpec, trace_ids: Sequence[str], *, now: int) -> int:
     """Make a practice queue; its key. Raises `QueueError`, also for a trace without right answers."""
-    known = set(with_answers(connection, trace_ids, gold=spec.gold, author=spec.author))
+    known = set(with_answers(connection, trace_ids, answers_by=spec.answers_by, author=spec.author))
     unknown = [one for one in trace_ids if one not in known]
     if unknown:
-        whose = spec.gold or f"the gold or {spec.author}"
+        whose = spec.answers_by or f"the gold or {spec.author}"
         raise QueueError(
             f"trace {unknown[0]} has no correct answers from {whose}: label and submit it first, or name whose labels "
             "are correct"
@@ -117,7 +117,7 @@ def make_shipped(engine: Engine, *, author: str, now: int) -> int:
     apply_ops(
         engine, annotator=SHIPPED, trace_id=SHIPPED_TRACE, base_revision=0, ops=_shipped_answers(), occasion=PRACTICE
     )
-    spec = QueueSpec(name="First practice", author=author, practice=True, gold=SHIPPED)
+    spec = QueueSpec(name="First practice", author=author, practice=True, answers_by=SHIPPED)
     with write_transaction(engine, QUEUES) as connection:
         return make_queue(connection, spec, [SHIPPED_TRACE], now=now)
 
@@ -152,7 +152,7 @@ def _shipped_answers() -> list[Op]:
 
 
 def practised(connection: Connection, annotator: str) -> list[Feedback]:
-    """Feedback on every practice trace that this person submitted and that has a gold."""
+    """Feedback on every practice trace that this person submitted and that has correct answers."""
     traces = connection.scalars(
         select(_review.c.trace_id)
         .where(_review.c.annotator == annotator, _review.c.occasion == PRACTICE, _review.c.status == "submitted")
@@ -180,7 +180,7 @@ class PracticeScore:
 
 def practice_score(feedbacks: Sequence[Feedback]) -> PracticeScore:
     """How near a person's practice is to the right answers."""
-    equal = [(one.own_scores.get(key, -1), right) for one in feedbacks for key, right in one.gold_scores.items()]
+    equal = [(one.own_scores.get(key, -1), right) for one in feedbacks for key, right in one.correct_scores.items()]
     caught = sum(len(one.caught) for one in feedbacks)
     apart = sum(len(one.missed) + len(one.unmatched) for one in feedbacks)
     return PracticeScore(points=caught + sum(own == right for own, right in equal), of=caught + apart + len(equal))
@@ -241,24 +241,24 @@ def results(connection: Connection, queue_key: int) -> pd.DataFrame:
 
 
 def calibration(feedbacks: list[Feedback]) -> pd.DataFrame:
-    """dimension, n (traces that both scored), own, gold (means), exact (share alike); dimensions with n > 0."""
+    """dimension, n (traces that both scored), own, correct (means), exact (share alike); dimensions with n > 0."""
     rows = []
     for dimension in DIMENSIONS:
-        pairs = [(one.own_scores.get(dimension), one.gold_scores.get(dimension)) for one in feedbacks]
-        both = [(own, gold) for own, gold in pairs if own is not None and gold is not None]
+        pairs = [(one.own_scores.get(dimension), one.correct_scores.get(dimension)) for one in feedbacks]
+        both = [(own, correct) for own, correct in pairs if own is not None and correct is not None]
         if both:
             n = len(both)
-            own, gold = (sum(pair[side] for pair in both) / n for side in (0, 1))
-            rows.append((dimension, n, own, gold, sum(a == b for a, b in both) / n))
-    return pd.DataFrame(rows, columns=["dimension", "n", "own", "gold", "exact"])
+            own, correct = (sum(pair[side] for pair in both) / n for side in (0, 1))
+            rows.append((dimension, n, own, correct, sum(a == b for a, b in both) / n))
+    return pd.DataFrame(rows, columns=["dimension", "n", "own", "correct", "exact"])
 
 
-def _occasion_of(gold: str) -> int:
-    return PRACTICE if gold == SHIPPED else FIRST
+def _occasion_of(answers_by: str) -> int:
+    return PRACTICE if answers_by == SHIPPED else FIRST
 
 
-def _has_answers(connection: Connection, gold: str, trace_id: str) -> bool:
-    return _has_submitted(connection, gold, trace_id, _occasion_of(gold))
+def _has_answers(connection: Connection, answers_by: str, trace_id: str) -> bool:
+    return _has_submitted(connection, answers_by, trace_id, _occasion_of(answers_by))
 
 
 def _has_submitted(connection: Connection, annotator: str, trace_id: str, occasion: int) -> bool:

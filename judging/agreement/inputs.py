@@ -47,7 +47,7 @@ InputName = Literal[
     "evidence_pairs",
     "other_error_pairs",
     "other_score_pairs",
-    "trail_gold",
+    "trail_reference",
     "trail_predictions",
     "trail_traces",
     "trail_scores",
@@ -74,7 +74,7 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "evidence_pairs": evidence_overlap.EVIDENCE_PAIRS,
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
-    "trail_gold": ("trace_id", "category", "location"),
+    "trail_reference": ("trace_id", "category", "location"),
     "trail_predictions": ("trace_id", "category", "location"),
     "trail_traces": ("trace_id", "state"),
     "trail_scores": ("trace_id", "scale", "reference_score", "judge_score"),
@@ -113,7 +113,7 @@ class Inputs:
     evidence_pairs: pd.DataFrame | None = None
     other_error_pairs: pd.DataFrame | None = None
     other_score_pairs: pd.DataFrame | None = None
-    trail_gold: pd.DataFrame | None = None
+    trail_reference: pd.DataFrame | None = None
     trail_predictions: pd.DataFrame | None = None
     trail_traces: pd.DataFrame | None = None
     trail_scores: pd.DataFrame | None = None

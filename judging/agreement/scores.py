@@ -46,7 +46,7 @@ LEFT_OUT: Final = {"n": "int64", "traces": "int64", "failed": "int64", "not_appl
 def exact(table: NDArray[np.generic]) -> Floats:
     """Share of traces with the same score.
 
-    Source: Agent GPA, appendix A (four-point accuracy). Shapes: table (..., 4, 4), human by judge; returns
+    Source: Agent GPA, appendix A (four-point accuracy). Shapes: table (..., 4, 4), reference by judge; returns
     (...). Edge: NaN without pairs.
     """
     return exact_share(table)
@@ -291,7 +291,7 @@ def checked_scores(score_pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate(reference: NDArray[np.float64], model: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Counts of score pairs (4, 4), human in rows; both arrays (n,) without missing values."""
+    """Counts of score pairs (4, 4), reference in rows; both arrays (n,) without missing values."""
     place = reference.astype(np.int64) * POINTS + model.astype(np.int64)
     return np.bincount(place, minlength=POINTS * POINTS).reshape(POINTS, POINTS)
 

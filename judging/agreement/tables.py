@@ -158,7 +158,7 @@ def _rationales(inputs: Inputs) -> pd.DataFrame:
 
 def _trail(inputs: Inputs) -> pd.DataFrame:
     return trail.trail_table(
-        inputs.frame("trail_gold"),
+        inputs.frame("trail_reference"),
         inputs.frame("trail_predictions"),
         inputs.frame("trail_traces"),
         draws=inputs.draws,
@@ -232,7 +232,7 @@ _SCORES: Final[tuple[InputName, ...]] = ("score_pairs",)
 _RATINGS: Final[tuple[InputName, ...]] = ("ratings",)
 _TWO_ERRORS: Final[tuple[InputName, ...]] = ("error_pairs", "other_error_pairs")
 _TWO_SCORES: Final[tuple[InputName, ...]] = ("score_pairs", "other_score_pairs")
-_TRAIL: Final[tuple[InputName, ...]] = ("trail_gold", "trail_predictions", "trail_traces")
+_TRAIL: Final[tuple[InputName, ...]] = ("trail_reference", "trail_predictions", "trail_traces")
 _BY_TRACE: Final = "Wilson's with the effective number of units by trace and Student's t"
 _MEANS: Final = "Hall's transformation of Student's t"
 _JACKKNIFE: Final = "Student's t on the jackknife by trace"

@@ -72,12 +72,12 @@ def normal_category(written: str) -> str:
 class TrailTraces:
     """Gold and predictions of the traces that count, one row of additive sums a trace.
 
-    `gold` and `predicted` (traces, 21): category present. `location` and `joint` (traces,): official recalls.
-    `pairs` (traces, 3): matching, predicted and gold (location, category) pairs; `rows` (traces, 2): predictions
-    and gold errors as written. `failed` counts the traces whose prediction could not be read.
+    `reference` and `predicted` (traces, 21): category present. `location` and `joint` (traces,): official recalls.
+    `pairs` (traces, 3): matching, predicted and reference (location, category) pairs; `rows` (traces, 2): predictions
+    and reference errors as written. `failed` counts the traces whose prediction could not be read.
     """
 
-    gold: NDArray[np.int64]
+    reference: NDArray[np.int64]
     predicted: NDArray[np.int64]
     location: Floats
     joint: Floats
@@ -87,12 +87,12 @@ class TrailTraces:
 
 
 def trail_traces(
-    gold: pd.DataFrame, predicted: pd.DataFrame, traces: pd.DataFrame, *, failures_as_zeros: bool = False
+    reference: pd.DataFrame, predicted: pd.DataFrame, traces: pd.DataFrame, *, failures_as_zeros: bool = False
 ) -> TrailTraces:
     """Arrange annotations for scoring.
 
-    `gold` and `predicted`: trace_id, category, location, one row per error. `traces`: trace_id, state (scored or
-    failed) of every trace with readable gold, errors or not. Failed traces are left out, or count as empty
+    `reference` and `predicted`: trace_id, category, location, one row per error. `traces`: trace_id, state (scored or
+    failed) of every trace with a readable reference, errors or not. Failed traces are left out, or count as empty
     predictions with `failures_as_zeros`, as in the official scorer. Raises ValueError for rows of unknown traces.
     """
     frames.require(traces, "traces", ("trace_id", "state"))
@@ -101,7 +101,10 @@ def trail_traces(
     frames.check_states(known, "traces")
     failed = known["state"] == "failed"
     counted = tuple(known["trace_id"] if failures_as_zeros else known.loc[~failed, "trace_id"])
-    sides = [_labels(side, name, set(known["trace_id"])) for side, name in ((gold, "gold"), (predicted, "predicted"))]
+    sides = [
+        _labels(side, name, set(known["trace_id"]))
+        for side, name in ((reference, "reference"), (predicted, "predicted"))
+    ]
     places = [side.groupby("trace_id").indices for side in sides]
     by_trace = [
         {trace: side.iloc[at] for trace, at in place.items()} for side, place in zip(sides, places, strict=True)
@@ -111,7 +114,7 @@ def trail_traces(
             by_trace[1].pop(trace, None)
     rows = [_trace_sums(by_trace[0].get(trace), by_trace[1].get(trace)) for trace in counted]
     return TrailTraces(
-        gold=np.array([row[0] for row in rows], dtype=np.int64).reshape(len(rows), len(CATEGORIES)),
+        reference=np.array([row[0] for row in rows], dtype=np.int64).reshape(len(rows), len(CATEGORIES)),
         predicted=np.array([row[1] for row in rows], dtype=np.int64).reshape(len(rows), len(CATEGORIES)),
         location=np.array([row[2] for row in rows], dtype=np.float64),
         joint=np.array([row[3] for row in rows], dtype=np.float64),
@@ -121,26 +124,26 @@ def trail_traces(
     )
 
 
-def weighted_f1(gold: NDArray[np.generic], predicted: NDArray[np.generic]) -> float:
+def weighted_f1(reference: NDArray[np.generic], predicted: NDArray[np.generic]) -> float:
     """F1 of each category over traces, averaged by how many reference traces have it.
 
     Source: TRAIL's official scorer (scikit-learn's `f1_score(average="weighted", zero_division=0)` on 21 bits a
-    trace). Shapes: (traces, 21). Locations and counts never enter. Edge: 0 without any gold category, as there.
+    trace). Shapes: (traces, 21). Locations and counts never enter. Edge: 0 without any reference category, as there.
     """
-    return float(_weighted_f1(*_category_sums(gold, predicted)))
+    return float(_weighted_f1(*_category_sums(reference, predicted)))
 
 
 def location_accuracy(data: TrailTraces) -> float:
-    """Mean over traces of the share of gold locations that were predicted: a recall.
+    """Mean over traces of the share of reference locations that were predicted: a recall.
 
-    Source: TRAIL's official scorer. Edge: a trace without gold errors scores 0 for everyone, so the ceiling is
+    Source: TRAIL's official scorer. Edge: a trace without reference errors scores 0 for everyone, so the ceiling is
     below 1; NaN without traces.
     """
     return float(divide(data.location.sum(), len(data.location)))
 
 
 def joint_accuracy(data: TrailTraces) -> float:
-    """Mean over traces of the share of gold (location, category) pairs that were predicted: a recall.
+    """Mean over traces of the share of reference (location, category) pairs that were predicted: a recall.
 
     Source: TRAIL's official scorer. Edge: as for the location accuracy.
     """
@@ -159,7 +162,7 @@ def pair_scores(data: TrailTraces) -> tuple[float, float, float]:
 def predictions_per_error(data: TrailTraces) -> float:
     """Predictions per reference error, as written: 1 is even, 50 is flooding.
 
-    Source: METRICS.md. Edge: NaN without gold errors.
+    Source: METRICS.md. Edge: NaN without reference errors.
     """
     return float(divide(*data.rows.sum(axis=0)))
 
@@ -167,12 +170,12 @@ def predictions_per_error(data: TrailTraces) -> float:
 def trail_columns() -> dict[str, str]:
     """Columns and types of `trail_table`."""
     estimates = [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
-    counts = dict.fromkeys(("traces", "failed", "gold_errors", "predictions"), "int64")
+    counts = dict.fromkeys(("traces", "failed", "reference_errors", "predictions"), "int64")
     return {"judge_model": "object", "failures": "object", **counts, **dict.fromkeys(estimates, "float64")}
 
 
 def trail_table(
-    gold: pd.DataFrame,
+    reference: pd.DataFrame,
     predicted: pd.DataFrame,
     traces: pd.DataFrame,
     *,
@@ -181,8 +184,8 @@ def trail_table(
     """TRAIL's official measures and ours of each judge model, unreadable answers as empty and left out.
 
     As `trail_traces`, with a column judge model in `predicted` and `traces`. Two rows per judge model; `failures` says
-    which of `FAILED_ANSWERS` it is, the official one first. Columns: traces, failed, gold_errors, predictions, then
-    weighted_f1, location_accuracy, joint_accuracy (official; recall measures), pair_precision, pair_recall,
+    which of `FAILED_ANSWERS` it is, the official one first. Columns: traces, failed, reference_errors, predictions,
+    then weighted_f1, location_accuracy, joint_accuracy (official; recall measures), pair_precision, pair_recall,
     pair_f1, predictions_per_error, each with bounds by trace: of the weighted F1 and of predictions_per_error
     Student's t on the jackknife, of the others `share_bounds` (`draws=0`: none).
     """
@@ -194,7 +197,7 @@ def trail_table(
             predictions[predictions["judge_model"] == judge_model],
             states[states["judge_model"] == judge_model],
         )
-        used = gold[gold["trace_id"].astype(str).isin(set(own["trace_id"].astype(str)))]
+        used = reference[reference["trace_id"].astype(str).isin(set(own["trace_id"].astype(str)))]
         for name in FAILED_ANSWERS:
             data = trail_traces(used, own_predictions, own, failures_as_zeros=name == AS_EMPTY)
             rows.append({"judge_model": judge_model, "failures": name, **measures(data, draws)})
@@ -205,10 +208,10 @@ def trail_table(
 def trail_correlations(trail_scores: pd.DataFrame) -> pd.DataFrame:
     """Pearson's r of TRAIL's own scores (reliability, security, ... 1 to 5) of each judge model.
 
-    `trail_scores`: trace_id, scale, human, model (missing: left out), optional judge model. Source: TRAIL's official
-    scorer, which casts predictions to whole numbers and correlates missing ones as -1; here they are read as
-    written and left out. One row per judge model and scale: n, pearson, reason. A constant side (`security` of the gold
-    is always 5) is undefined.
+    `trail_scores`: trace_id, scale, reference_score, judge_score (missing: left out), optional judge model. Source:
+    TRAIL's official scorer, which casts predictions to whole numbers and correlates missing ones as -1; here they are
+    read as written and left out. One row per judge model and scale: n, pearson, reason. A constant side (the
+    reference's `security` is always 5) is undefined.
     """
     frames.require(trail_scores, "trail_scores", ("trace_id", "scale", "reference_score", "judge_score"))
     long = frames.with_defaults(trail_scores, {"judge_model": frames.NO_JUDGE_MODEL})
@@ -250,17 +253,17 @@ def _labels(side: pd.DataFrame, name: str, traces: set[str]) -> pd.DataFrame:
 
 
 def _trace_sums(
-    gold: pd.DataFrame | None, predicted: pd.DataFrame | None
+    reference: pd.DataFrame | None, predicted: pd.DataFrame | None
 ) -> tuple[list[int], list[int], float, float, list[int], list[int]]:
-    reference, prediction = _Named.of(gold), _Named.of(predicted)
-    same = len(reference.pairs & prediction.pairs)
+    target, prediction = _Named.of(reference), _Named.of(predicted)
+    same = len(target.pairs & prediction.pairs)
     return (
-        [int(label in reference.categories) for label in CATEGORIES],
+        [int(label in target.categories) for label in CATEGORIES],
         [int(label in prediction.categories) for label in CATEGORIES],
-        len(reference.locations & prediction.locations) / max(len(reference.locations), 1),
-        same / max(len(reference.pairs), 1),
-        [same, len(prediction.pairs), len(reference.pairs)],
-        [prediction.rows, reference.rows],
+        len(target.locations & prediction.locations) / max(len(target.locations), 1),
+        same / max(len(target.pairs), 1),
+        [same, len(prediction.pairs), len(target.pairs)],
+        [prediction.rows, target.rows],
     )
 
 
@@ -285,8 +288,8 @@ class _Named:
         )
 
 
-def _category_sums(gold: NDArray[np.generic], predicted: NDArray[np.generic]) -> tuple[Floats, Floats, Floats]:
-    g, p = np.asarray(gold, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+def _category_sums(reference: NDArray[np.generic], predicted: NDArray[np.generic]) -> tuple[Floats, Floats, Floats]:
+    g, p = np.asarray(reference, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     return (g * p).sum(axis=0), p.sum(axis=0), g.sum(axis=0)
 
 
@@ -297,7 +300,7 @@ def _weighted_f1(hits: Floats, predicted_counts: Floats, reference_counts: Float
 
 
 def _pair_rates(sums: Floats) -> Floats:
-    """Matching, predicted and gold pairs (..., 3) to precision, recall, F1 (..., 3)."""
+    """Matching, predicted and reference pairs (..., 3) to precision, recall, F1 (..., 3)."""
     hits, predicted_pairs, reference_pairs = sums[..., 0], sums[..., 1], sums[..., 2]
     both = np.where(hits > 0, predicted_pairs + reference_pairs, 0.0)
     return np.stack([divide(hits, predicted_pairs), divide(hits, reference_pairs), divide(2 * hits, both)], axis=-1)
@@ -308,9 +311,9 @@ def measures(data: TrailTraces, draws: int) -> dict[str, float | int]:
     size, traces = len(CATEGORIES), len(data.location)
     sums = np.concatenate(
         [
-            data.gold * data.predicted,
+            data.reference * data.predicted,
             data.predicted,
-            data.gold,
+            data.reference,
             np.stack([np.ones(traces), data.location, data.joint], axis=1),
             data.pairs,
             data.rows,
@@ -337,7 +340,7 @@ def measures(data: TrailTraces, draws: int) -> dict[str, float | int]:
     row: dict[str, float | int] = {
         "traces": traces,
         "failed": data.failed,
-        "gold_errors": int(data.rows[:, 1].sum()),
+        "reference_errors": int(data.rows[:, 1].sum()),
         "predictions": int(data.rows[:, 0].sum()),
     }
     for m, name in enumerate(MEASURES):
@@ -352,13 +355,13 @@ WITHHELD: Final = f"fewer than {JOINT_LEAST} traces"
 
 def _bounds(boot: Bootstrap, data: TrailTraces) -> tuple[Floats, Floats]:
     low, high = boot.jackknife_t()
-    matched, predicted, gold = np.moveaxis(np.asarray(data.pairs, dtype=np.float64), -1, 0)
+    matched, predicted, reference = np.moveaxis(np.asarray(data.pairs, dtype=np.float64), -1, 0)
     one = np.ones(len(data.location))
     shares = {
         "location_accuracy": share_bounds(data.location, one, capped=False),
         "pair_precision": share_bounds(matched, predicted),
-        "pair_recall": share_bounds(matched, gold),
-        "pair_f1": share_bounds(2 * matched, predicted + gold, capped=False),
+        "pair_recall": share_bounds(matched, reference),
+        "pair_f1": share_bounds(2 * matched, predicted + reference, capped=False),
     }
     for m, name in enumerate(MEASURES):
         low[m], high[m] = shares.get(name, (np.maximum(low[m], 0.0), high[m]))

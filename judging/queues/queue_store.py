@@ -73,8 +73,8 @@ class QueueSettings:
     """How a queue works, as far as it may be changed; `overlap_share` of the items want `k` people, the others one.
 
     People must have read `guideline_version` (None: the newest). `due_at` is told, it stops nobody. Of practice,
-    `gold` names whose labels are right (None: the adjudicated ones, else the author's). A queue with `after_key` opens
-    to who has reached `pass_mark` percent of the points of that practice queue.
+    `answers_by` names whose labels are right (None: the adjudicated ones, else the author's). A queue with `after_key`
+    opens to who has reached `pass_mark` percent of the points of that practice queue.
     """
 
     name: str
@@ -86,7 +86,7 @@ class QueueSettings:
     hide: tuple[Hidden, ...] = ()
     guideline_version: int | None = None
     due_at: int | None = None
-    gold: str | None = None
+    answers_by: str | None = None
     after_key: int | None = None
     pass_mark: int | None = None
 
@@ -361,7 +361,7 @@ def _queue_row(spec: QueueSpec, now: int) -> dict[str, Any]:
         "author": spec.author,
         "guideline_version": spec.guideline_version,
         "due_at": spec.due_at,
-        "gold": spec.gold,
+        "answers_by": spec.answers_by,
         "after_key": spec.after_key,
         "pass_mark": spec.pass_mark,
         "created_at": now,

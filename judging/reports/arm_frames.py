@@ -51,8 +51,8 @@ def _where(values: pd.Series, known: pd.Series) -> pd.Series:
     return values if known.all() else values.astype("object").where(known, None)
 
 
-def trail_gold(errors: pd.DataFrame) -> pd.DataFrame:
-    """The human's errors as TRAIL's scorer reads them: category and location as they were written."""
+def trail_reference(errors: pd.DataFrame) -> pd.DataFrame:
+    """The reference errors as TRAIL's scorer reads them: category and location as they were written."""
     rows = errors[["trace_id", "category", "locations"]].explode("locations", ignore_index=True)
     return rows.rename(columns={"locations": "location"})
 
@@ -104,7 +104,7 @@ def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFra
     own_cells = cells[cells["dimension"] == TRAIL_JUDGE]
     if own_cells.empty:
         return pd.DataFrame(columns=columns)
-    gold = _trail_scales(connection, people)
+    reference_scales = _trail_scales(connection, people)
     replies = dict(
         connection.execute(
             select(tables.cell.c.cell_key, tables.cell.c.raw_reply).where(
@@ -122,7 +122,7 @@ def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFra
         }
         for cell in rows_of(own_cells)
         for scores in [_scores(replies.get(cell.cell_key), cell.trace_id)]
-        for name, value in gold.get(cell.trace_id, ())
+        for name, value in reference_scales.get(cell.trace_id, ())
     ]
     return pd.DataFrame(rows, columns=columns)
 

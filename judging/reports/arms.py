@@ -99,7 +99,7 @@ class Known:
 
 
 def arm_pairs(connection: Connection, filters: Filters, side: Arm, known: Known | None = None) -> SidePairs:
-    """The pairs of one side against the filters's human, on the filters's traces.
+    """The pairs of one side against the reference of the filters, on their traces.
 
     Raises `ValueError` naming what is not there and what is.
     """

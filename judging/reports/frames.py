@@ -60,7 +60,7 @@ class Frames:
     """trace_id, judge_model, split, cost_usd, tokens: what all judges of a judge model took on a compared trace."""
     rule_rates: pd.DataFrame
     """`match_rates.RULE_RATES`: of the workspace's own labelled pairs, no row where none were scored."""
-    trail_gold: pd.DataFrame
+    trail_reference: pd.DataFrame
     trail_predictions: pd.DataFrame
     trail_traces: pd.DataFrame
     trail_scores: pd.DataFrame
@@ -248,8 +248,8 @@ class LazyFrames:
         return _incomplete(self._truth.labelled)
 
     @cached_property
-    def trail_gold(self) -> pd.DataFrame:
-        return arm_frames.trail_gold(self._truth.labelled)
+    def trail_reference(self) -> pd.DataFrame:
+        return arm_frames.trail_reference(self._truth.labelled)
 
     @cached_property
     def _asked(self) -> pd.DataFrame:
@@ -667,7 +667,7 @@ def _scoring(cells: pd.DataFrame) -> pd.DataFrame:
 def _findings(
     findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, waiting: pd.DataFrame, filters: Filters
 ) -> pd.DataFrame:
-    """One row a finding of the current cells; `matched`: with an error of the human compared.
+    """One row a finding of the current cells; `matched`: with an error of the reference compared.
 
     `waiting` names the judgements that no matching has compared with all of these errors.
     """

@@ -31,7 +31,7 @@ WORDS: Final = {
     "p_exact": "p (exact)", "p_clustered": "p (by trace)", "p_holm": "p (Holm)", "reason": "empty because",
 }  # fmt: skip
 _LEFT_OUT: Final = ("failed", "not_applicable", "not_matched", "missing")
-_AGAINST_PEOPLE: Final = frozenset({"error_pairs", "score_pairs", "findings", "unit_labels", "trail_gold"})
+_AGAINST_PEOPLE: Final = frozenset({"error_pairs", "score_pairs", "findings", "unit_labels", "trail_reference"})
 _P_VALUES: Final = ("p", "p_clustered", "p_corrected", "p_exact", "p_holm")
 _REDUNDANT: Final = ("printed", "mean_sd_ci95", "undefined_draws")
 

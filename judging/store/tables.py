@@ -98,7 +98,9 @@ queue = Table(
     Column("guideline_version", Integer, comment="what people must have read; empty: the newest"),
     Column("due_at", BigInteger, comment="when it is wanted"),
     Column(
-        "gold", Text, comment="whose labels are the correct answers of practice; empty: the adjudicated, the author's"
+        "answers_by",
+        Text,
+        comment="whose labels are the correct answers of practice; empty: the adjudicated, the author's",
     ),
     Column("after_key", Integer, comment="the practice queue that a person must have passed; empty: none"),
     Column("pass_mark", Integer, comment="percent of the points of practice that open the queue"),

@@ -102,7 +102,7 @@ def test_nothing_that_may_hold_the_answer_is_sent() -> None:
     secret = "the-gold-answer-is-42"
     trace = replace(
         desk_trace(),
-        logs=(LogRecord(span_id=None, body={"true_answer": secret}, holds_gold=True),),
+        logs=(LogRecord(span_id=None, body={"true_answer": secret}, holds_answer=True),),
         outcome=Outcome(decision="failed", score=0.0, reason=secret, rationale=secret, source="bench"),
     )
     assert secret not in orjson.dumps(of(trace).opening()).decode()

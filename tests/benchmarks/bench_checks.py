@@ -61,7 +61,7 @@ class Counts:
 class Material:
     """What is compared: labels by split, the baseline's answers, findings with their check; CPU seconds taken."""
 
-    gold: Mapping[str, Pairs]
+    reference: Mapping[str, Pairs]
     baseline: Pairs
     findings: Mapping[str, tuple[tuple[str, Pair], ...]]
     read_s: float
@@ -78,7 +78,7 @@ class Material:
     @property
     def at_hand(self) -> dict[str, frozenset[str]]:
         """Of each split the labelled traces that are here."""
-        return {split: frozenset(gold) & frozenset(self.findings) for split, gold in self.gold.items()}
+        return {split: frozenset(reference) & frozenset(self.findings) for split, reference in self.reference.items()}
 
 
 def gather(shared: Path) -> Material:
@@ -93,7 +93,7 @@ def gather(shared: Path) -> Material:
     }
     judged = time.process_time()
     return Material(
-        gold={split: _gold(trail / "annotations" / split) for split in ("gaia", "swe_bench")},
+        reference={split: _reference(trail / "annotations" / split) for split in ("gaia", "swe_bench")},
         baseline=_replies(trail / "predictions" / "gemini-2.5-flash_GAIA"),
         findings=findings,
         read_s=read - start,
@@ -101,14 +101,14 @@ def gather(shared: Path) -> Material:
     )
 
 
-def pairs(gold: Pairs, found: Pairs, traces: Iterable[str]) -> Counts:
+def pairs(reference: Pairs, found: Pairs, traces: Iterable[str]) -> Counts:
     """Counts over (span, category) pairs of `traces`."""
-    return _count([(gold[trace], found.get(trace, frozenset())) for trace in traces])
+    return _count([(reference[trace], found.get(trace, frozenset())) for trace in traces])
 
 
-def spans(gold: Pairs, found: Pairs, traces: Iterable[str]) -> Counts:
+def spans(reference: Pairs, found: Pairs, traces: Iterable[str]) -> Counts:
     """Counts over spans of `traces`, whatever their category."""
-    return _count([(_spans(gold[trace]), _spans(found.get(trace, frozenset()))) for trace in traces])
+    return _count([(_spans(reference[trace]), _spans(found.get(trace, frozenset()))) for trace in traces])
 
 
 def halves(traces: Iterable[str], seed: int = HALVES_SEED) -> tuple[frozenset[str], frozenset[str]]:
@@ -129,11 +129,11 @@ def develop_and_confirm(traces: Iterable[str]) -> tuple[frozenset[str], frozense
     return develop, known - develop
 
 
-def stability(gold: Pairs, found: Pairs, baseline: Pairs, traces: Iterable[str], count: Counting) -> Bootstrap:
+def stability(reference: Pairs, found: Pairs, baseline: Pairs, traces: Iterable[str], count: Counting) -> Bootstrap:
     """Precision, F1, and F1 less the baseline's, with each trace left out."""
     rows = []
     for trace in sorted(traces):
-        ours, theirs = count(gold, found, [trace]), count(gold, baseline, [trace])
+        ours, theirs = count(reference, found, [trace]), count(reference, baseline, [trace])
         rows.append((ours.hits, ours.predicted, ours.labelled, theirs.hits, theirs.predicted))
     return cluster_bootstrap(np.array(rows), _estimates, draws=0)
 
@@ -149,33 +149,38 @@ def main(shared: Path = SHARED) -> None:
         print(f"no TRAIL traces in {shared.name}/trail beside the repository: nothing to compare with")
         return
     material = gather(shared)
-    gold = {**material.gold["gaia"], **material.gold["swe_bench"]}
+    reference = {**material.reference["gaia"], **material.reference["swe_bench"]}
     gaia, swe = material.at_hand["gaia"], material.at_hand["swe_bench"]
     print(f"{len(material.findings)} traces read in {material.read_s:.1f} s, judged in {material.judge_s:.1f} s (CPU)")
     print(f"\n{'':38}{'precision  recall  F1'}")
     for label, traces in (("GAIA", gaia), ("SWE-bench", swe), ("all", gaia | swe), *_split(gaia | swe)):
-        _row(f"checks, {label}", gold, material.found, traces)
+        _row(f"checks, {label}", reference, material.found, traces)
         if traces == gaia:
-            _row("gemini-2.5-flash, GAIA", gold, material.baseline, traces)
-            _row("gemini-2.5-flash, GAIA, all labels", gold, material.baseline, frozenset(material.gold["gaia"]))
-    _print_halves(material, gold, gaia | swe)
+            _row("gemini-2.5-flash, GAIA", reference, material.baseline, traces)
+            _row(
+                "gemini-2.5-flash, GAIA, all labels",
+                reference,
+                material.baseline,
+                frozenset(material.reference["gaia"]),
+            )
+    _print_halves(material, reference, gaia | swe)
     for label, traces in (("GAIA", gaia), ("SWE-bench", swe), ("all", gaia | swe)):
-        _print_stability(label, material, gold, traces)
-    _print_checks(material, gold, {"GAIA": gaia, "SWE-bench": swe, **dict(_split(gaia | swe))})
+        _print_stability(label, material, reference, traces)
+    _print_checks(material, reference, {"GAIA": gaia, "SWE-bench": swe, **dict(_split(gaia | swe))})
 
 
-def _print_halves(material: Material, gold: Pairs, traces: frozenset[str]) -> None:
+def _print_halves(material: Material, reference: Pairs, traces: frozenset[str]) -> None:
     """How far F1 moves over random halves: that of traces never seen lies in a range like this, if the rules hold."""
     for name, count in (("pairs", pairs), ("spans", spans)):
-        f1 = sorted(count(gold, material.found, halves(traces, seed)[0]).f1 or 0.0 for seed in range(SPLITS))
+        f1 = sorted(count(reference, material.found, halves(traces, seed)[0]).f1 or 0.0 for seed in range(SPLITS))
         low, middle, high = (f1[round(share * (SPLITS - 1))] for share in (0.05, 0.5, 0.95))
         print(f"F1 of {name} over {SPLITS} random halves: {middle:.3f} ({low:.3f} to {high:.3f} in 90 of 100)")
 
 
-def _print_stability(label: str, material: Material, gold: Pairs, traces: frozenset[str]) -> None:
+def _print_stability(label: str, material: Material, reference: Pairs, traces: frozenset[str]) -> None:
     """95 % intervals by the jackknife over traces, and the range of the estimates when any one trace is left out."""
     for name, count in (("pairs", pairs), ("spans", spans)):
-        drawn = stability(gold, material.found, material.baseline, traces, count)
+        drawn = stability(reference, material.found, material.baseline, traces, count)
         low, high = drawn.jackknife_t()
         least, most = drawn.left_out.min(axis=0), drawn.left_out.max(axis=0)
         known = JUDGE_METRICS if label == "GAIA" else JUDGE_METRICS[:2]  # the baseline answered for GAIA only
@@ -191,30 +196,32 @@ def _split(traces: frozenset[str]) -> tuple[tuple[str, frozenset[str]], ...]:
     return (("developing half", develop), ("confirming half", confirm))
 
 
-def _row(name: str, gold: Pairs, found: Pairs, traces: Set[str]) -> None:
+def _row(name: str, reference: Pairs, found: Pairs, traces: Set[str]) -> None:
     print(f"{name:36} {len(traces)} traces")
-    print(f"{'  pairs':38}{pairs(gold, found, traces)}")
-    print(f"{'  spans':38}{spans(gold, found, traces)}")
+    print(f"{'  pairs':38}{pairs(reference, found, traces)}")
+    print(f"{'  spans':38}{spans(reference, found, traces)}")
 
 
-def _print_checks(material: Material, gold: Pairs, parts: Mapping[str, frozenset[str]]) -> None:
+def _print_checks(material: Material, reference: Pairs, parts: Mapping[str, frozenset[str]]) -> None:
     """Each check alone, by part of the material: findings, those that are a labelled pair, those on a labelled span,
     traces it fires on; F1 of all traces without the check."""
     traces = frozenset[str]().union(*parts.values())
-    whole = (pairs(gold, material.found, traces).f1 or 0.0, spans(gold, material.found, traces).f1 or 0.0)
+    whole = (pairs(reference, material.found, traces).f1 or 0.0, spans(reference, material.found, traces).f1 or 0.0)
     print("\nof each check: findings, labelled pairs among them, on labelled spans, traces it fires on")
     print(f"{'check':24}{'category':30}" + "".join(f"{part:>20}" for part in parts) + "   F1 without: pairs, spans")
     for check in CHECKS:
         rest = material.without(check.name)
-        change = [(count(gold, rest, traces).f1 or 0.0) - f1 for count, f1 in zip((pairs, spans), whole, strict=True)]
-        counted = "".join(_counted(check, material, gold, part) for part in parts.values())
+        change = [
+            (count(reference, rest, traces).f1 or 0.0) - f1 for count, f1 in zip((pairs, spans), whole, strict=True)
+        ]
+        counted = "".join(_counted(check, material, reference, part) for part in parts.values())
         print(f"{check.name:24}{check.category[:29]:30}{counted}   {change[0]:+.3f} {change[1]:+.3f}")
 
 
-def _counted(check: Check, material: Material, gold: Pairs, traces: frozenset[str]) -> str:
+def _counted(check: Check, material: Material, reference: Pairs, traces: frozenset[str]) -> str:
     said = [(t, pair) for t in traces for name, pair in material.findings[t] if name == check.name]
-    hits = sum(pair in gold[trace] for trace, pair in said)
-    on_span = sum(pair[0] in _spans(gold[trace]) for trace, pair in said)
+    hits = sum(pair in reference[trace] for trace, pair in said)
+    on_span = sum(pair[0] in _spans(reference[trace]) for trace, pair in said)
     return f"{len(said):>8}{hits:>4}{on_span:>4}{len({trace for trace, _ in said}):>4}"
 
 
@@ -231,7 +238,7 @@ def _spans(said: Iterable[Pair]) -> frozenset[str]:
     return frozenset(span for span, _ in said)
 
 
-def _gold(folder: Path) -> Pairs:
+def _reference(folder: Path) -> Pairs:
     rows = [row for row in read_annotations(folder) if isinstance(row, Annotation)]
     return {row.trace_id: _pairs_of(row) for row in rows}
 

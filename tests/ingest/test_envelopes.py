@@ -342,7 +342,7 @@ def test_scores_and_feedback_are_kept_where_no_judge_reads_them() -> None:
     for value in (langfuse, made.langsmith_runs(), made.opik_file()):
         (trace,) = read_all(value)
         assert isinstance(trace, Trace)
-        assert [log.holds_gold for log in trace.logs] == [True]
+        assert [log.holds_answer for log in trace.logs] == [True]
         assert not any("right" in str(span.attributes) or "feedback_stats" in span.attributes for span in trace.spans)
 
 

@@ -127,7 +127,7 @@ def test_right_answers_and_others_opinions_stand_in_the_logs_alone(document: Any
     assert isinstance(trace, Trace)
     shown = repr((trace.spans, trace.messages, trace.goal, trace.final_answer, trace.attributes))
     assert trace.logs
-    assert all(isinstance(log, LogRecord) and log.holds_gold for log in trace.logs)
+    assert all(isinstance(log, LogRecord) and log.holds_answer for log in trace.logs)
     for word in ("gold", "right: Lem", "Lem is right"):
         assert word not in shown
 

@@ -484,7 +484,7 @@ def test_model_calls_of_gaia2_cli_have_messages_tool_calls_and_tokens() -> None:
 
 def test_what_a_judge_of_gaia2_cli_wrote_is_marked_as_gold() -> None:
     (log,) = one(SMALL / "cli").logs
-    assert log.holds_gold
+    assert log.holds_answer
     assert "OracleEvent" not in json.dumps(one(SMALL / "cli").attributes)
 
 

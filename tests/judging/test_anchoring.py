@@ -12,9 +12,9 @@ from tracejury.judging.adjudication.practice import (
     SHIPPED,
     SHIPPED_TRACE,
     PracticeScore,
+    answers_of,
     calibration,
     feedback,
-    gold_of,
     make_practice,
     make_shipped,
     practice_score,
@@ -177,7 +177,7 @@ class TestPractice:
     def test_feedback_comes_after_submitting_and_compares_with_the_author_of_the_queue(self, space: Workspace) -> None:
         queue_of(space, 1, practice=True, author="ben")
         with read_transaction(space.engine) as connection:
-            assert gold_of(connection, ONE) == "ben"
+            assert answers_of(connection, ONE) == "ben"
             assert feedback(connection, "ada", ONE) is None
         other = {"span_ids": [span_id(1)], "dimensions": ["PQ"], "impact": "low", "label_id": "extra"}
         submit(
@@ -195,8 +195,8 @@ class TestPractice:
         assert [(own.label_id, right.label_id) for own, right in answer.caught] == [("mine", "ben")]
         assert [label.label_id for label in answer.unmatched] == ["extra"]
         assert answer.missed == ()
-        assert (answer.own_scores, answer.gold_scores) == ({"TC": 3, "LC": 1}, {"TC": 1})
-        assert table.to_dict("records") == [{"dimension": "TC", "n": 1, "own": 3.0, "gold": 1.0, "exact": 0.0}]
+        assert (answer.own_scores, answer.correct_scores) == ({"TC": 3, "LC": 1}, {"TC": 1})
+        assert table.to_dict("records") == [{"dimension": "TC", "n": 1, "own": 3.0, "correct": 1.0, "exact": 0.0}]
 
     def test_the_adjudicated_gold_goes_before_the_author(self, space: Workspace) -> None:
         from tracejury.judging.adjudication import decisions as adjudication
@@ -209,26 +209,26 @@ class TestPractice:
         queue_of(space, 1, practice=True, author="ben")
         submit(space, "ada", ONE, scores={"TC": 1}, errors=[ERROR], occasion=PRACTICE)
         with read_transaction(space.engine) as connection:
-            assert gold_of(connection, ONE) == "gold"
+            assert answers_of(connection, ONE) == "gold"
             answer = feedback(connection, "ada", ONE)
         assert answer is not None
         assert len(answer.unmatched) == 1
 
     def test_a_queue_may_name_whose_labels_are_right_and_takes_no_trace_without_them(self, space: Workspace) -> None:
         submit(space, "eve", ONE, scores={"TC": 0})
-        spec = QueueSpec(name="drill", author="root", practice=True, gold="eve")
+        spec = QueueSpec(name="drill", author="root", practice=True, answers_by="eve")
         with write_transaction(space.engine) as connection:
-            assert with_answers(connection, [ONE, trace_id(1)], gold="eve", author="root") == [ONE]
-            assert with_answers(connection, [ONE], gold=None, author="root") == []
+            assert with_answers(connection, [ONE, trace_id(1)], answers_by="eve", author="root") == [ONE]
+            assert with_answers(connection, [ONE], answers_by=None, author="root") == []
             with pytest.raises(QueueError, match="has no correct answers from eve"):
                 make_practice(connection, spec, [ONE, trace_id(1)], now=T0)
             make_practice(connection, spec, [ONE], now=T0)
-            assert gold_of(connection, ONE) == "eve"
+            assert answers_of(connection, ONE) == "eve"
 
     def test_points_are_errors_caught_and_scores_alike_and_the_mark_opens_the_live_queue(
         self, space: Workspace
     ) -> None:
-        drill = queue_of(space, 1, practice=True, gold="ben")  # one error, TC 1
+        drill = queue_of(space, 1, practice=True, answers_by="ben")  # one error, TC 1
         live = queue_of(space, 3, after_key=drill, pass_mark=60, blind=False)
         with read_transaction(space.engine) as connection:
             assert standing(connection, drill, "ada") is None
@@ -252,7 +252,7 @@ class TestPractice:
         with pytest.raises(QueueError, match="exists"):
             make_shipped(space.engine, author="root", now=T0)
         with read_transaction(space.engine) as connection:
-            assert gold_of(connection, SHIPPED_TRACE) == SHIPPED
+            assert answers_of(connection, SHIPPED_TRACE) == SHIPPED
             assert SHIPPED not in set(submissions(connection)["annotator"])
             assert results(connection, key).empty
         submit(space, "ada", SHIPPED_TRACE, scores={"EE": 2, "LC": 3}, occasion=PRACTICE)

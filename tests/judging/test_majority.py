@@ -116,7 +116,7 @@ def test_the_other_frames_follow_the_majority(space: Workspace) -> None:
     units = loaded.unit_labels.set_index("unit")["reference_label"]
     assert units[[trace_id(0), trace_id(1)]].tolist() == [True, False]
     assert units[trace_id(2)] is None  # nobody's majority: not "no error"
-    assert loaded.trail_gold["trace_id"].tolist() == [trace_id(0)]
+    assert loaded.trail_reference["trace_id"].tolist() == [trace_id(0)]
 
 
 def test_a_finding_that_matches_a_tied_error_alone_is_unmatched(space: Workspace) -> None:

@@ -54,15 +54,15 @@ def opened(tmp_path: Path) -> Workspace:
 
 def test_gold_and_predictions_are_as_written_though_labels_and_findings_are_mended(opened: Workspace) -> None:
     frames = frames_of(opened)
-    assert frames.trail_gold["category"].tolist() == [*NAMED, "Timeout Issues"]
-    assert frames.trail_gold["location"].tolist()[-1] == BOTH
+    assert frames.trail_reference["category"].tolist() == [*NAMED, "Timeout Issues"]
+    assert frames.trail_reference["location"].tolist()[-1] == BOTH
     assert frames.trail_predictions[["category", "location"]].to_numpy().tolist() == [list(pair) for pair in SAID]
 
 
 def test_so_the_official_measures_have_the_official_faults(opened: Workspace) -> None:
     """By hand: locations 3 of 4 named ones; of the pairs none, since each spelling matches no label on one side."""
     frames = frames_of(opened)
-    row = trail_table(frames.trail_gold, frames.trail_predictions, frames.trail_traces, draws=0).iloc[0]
+    row = trail_table(frames.trail_reference, frames.trail_predictions, frames.trail_traces, draws=0).iloc[0]
     assert row["location_accuracy"] == pytest.approx(3 / 4)
     assert row["joint_accuracy"] == 0
     assert row["weighted_f1"] == 0
@@ -74,4 +74,4 @@ def test_a_category_that_a_person_changed_since_is_theirs(opened: Workspace) -> 
     changed = ErrorLabel(**{name: getattr(first, name) for name in first.__slots__} | {"category": "Resource Abuse"})
     with write_transaction(opened.engine) as connection:
         put_labels(connection, errors=[changed], scores=(), reviews=(), author="test")
-    assert frames_of(opened).trail_gold["category"].tolist()[0] == "Resource Abuse"
+    assert frames_of(opened).trail_reference["category"].tolist()[0] == "Resource Abuse"

@@ -66,7 +66,7 @@ def calibration_bars(calibration: pd.DataFrame) -> go.Figure:
     labels = [f"{row.dimension} (n {row.n})" for row in calibration.itertuples()]
     figure = go.Figure()
     figure.add_bar(x=labels, y=calibration["own"], name="your score", marker_color=ORANGE)
-    figure.add_bar(x=labels, y=calibration["gold"], name="correct score", marker_color=BLUE)
+    figure.add_bar(x=labels, y=calibration["correct"], name="correct score", marker_color=BLUE)
     figure.update_yaxes(title={"text": "mean score", "font": {"size": 12}}, range=[0, 3.1], gridcolor=GRID)
     return _finished(figure.update_layout(barmode="group"), 300)
 

@@ -121,7 +121,7 @@ class Given(NamedTuple):
     hide: tuple[str, ...]
     version: int
     due: date | None
-    gold: str | None
+    answers_by: str | None
     after: int | None
     pass_mark: int
 
@@ -137,7 +137,7 @@ class Given(NamedTuple):
             hide=settings.hide,
             version=settings.guideline_version or NEWEST,
             due=None if settings.due_at is None else day_of(settings.due_at),
-            gold=settings.gold,
+            answers_by=settings.answers_by,
             after=settings.after_key,
             pass_mark=PASS_MARK if settings.pass_mark is None else settings.pass_mark,
         )
@@ -154,7 +154,7 @@ class Given(NamedTuple):
             "hide": tuple(name for name in HIDEABLE if name in self.hide),
             "guideline_version": None if self.version == NEWEST else self.version,
             "due_at": None if self.due is None else end_of(self.due),
-            "gold": self.gold,
+            "answers_by": self.answers_by,
             "after_key": self.after,
             "pass_mark": None if self.after is None else self.pass_mark,
         }
@@ -182,7 +182,7 @@ def make_form() -> None:
         )
         if st.form_submit_button("Create queue", type="primary"):
             make_queue(
-                dict.fromkeys(for_practice(ids, settings.gold)) if practice else chances,
+                dict.fromkeys(for_practice(ids, settings.answers_by)) if practice else chances,
                 lambda: QueueSpec(
                     **settings.values(), author=user().name, seed=seed, practice=practice, chosen_by=chosen_by
                 ),
@@ -203,11 +203,11 @@ def chances_words(chances: Mapping[str, float | None]) -> str:
     )
 
 
-def for_practice(ids: list[str], gold: str | None) -> list[str]:
+def for_practice(ids: list[str], answers_by: str | None) -> list[str]:
     """The traces that may be practised: no open blind queue holds them, and their right answers are known."""
     with read_transaction(workspace().engine) as connection:
         live = queue.live_blind(connection)
-        known = with_answers(connection, ids, gold=gold, author=user().name)
+        known = with_answers(connection, ids, answers_by=answers_by, author=user().name)
     free = [one for one in known if one not in live]
     if len(free) < len(ids):
         st.info(
@@ -272,9 +272,9 @@ def fields(start: Given, key: str) -> Given:
         hide = st.pills(
             "Hide from people", HIDEABLE, selection_mode="multi", default=list(start.hide), key=f"{key}_hide"
         )
-    gold, after, pass_mark = practice_fields(start, key)
+    answers_by, after, pass_mark = practice_fields(start, key)
     return Given(
-        gold=gold, after=after, pass_mark=pass_mark,
+        answers_by=answers_by, after=after, pass_mark=pass_mark,
         name=str(name), k=int(k), overlap=int(overlap), repeats=int(repeats), hours=float(hours), blind=bool(blind),
         hide=tuple(hide or ()), version=int(version or NEWEST), due=due if isinstance(due, date) else None,
     )  # fmt: skip
@@ -285,11 +285,16 @@ def practice_fields(start: Given, key: str) -> tuple[str | None, int | None, int
     with read_transaction(workspace().engine) as connection:
         practised = {row.queue_key: row.name for row in queue.queues(connection) if row.is_practice}
     people = [str(name) for name in options.people()["annotator"]]
-    golds: list[str | None] = [None, *people, *([start.gold] if start.gold and start.gold not in people else [])]
+    authors: list[str | None] = [
+        None,
+        *people,
+        *([start.answers_by] if start.answers_by and start.answers_by not in people else []),
+    ]
     afters: list[int | None] = [None, *practised]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        gold = st.selectbox(
-            "Correct answers of practice", golds, index=golds.index(start.gold), key=f"{key}_gold", width=220,
+        answers_by = st.selectbox(
+            "Correct answers of practice", authors, index=authors.index(start.answers_by), key=f"{key}_answers_by",
+            width=220,
             format_func=lambda one: one or "the gold, else my own labels",
             help="Whose labels a person's practice is compared with; only traces that they submitted are taken.",
         )  # fmt: skip
@@ -302,7 +307,7 @@ def practice_fields(start: Given, key: str) -> tuple[str | None, int | None, int
             "Pass mark, %", 0, 100, start.pass_mark, key=f"{key}_mark", width=140,
             help="Percent of the points of practice: errors caught and scores equal to the correct ones.",
         )  # fmt: skip
-    return gold, after, int(mark)
+    return answers_by, after, int(mark)
 
 
 def known_versions() -> list[int]:

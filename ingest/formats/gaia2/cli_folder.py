@@ -124,7 +124,7 @@ def _trace(folder: Folder, source: Source, trace_id: str) -> Trace:
                 "agent_response": answer if answer != rows.final_answer else None,
             }
         ),
-        logs=[LogRecord(span_id=None, body=kept(judgment), holds_gold=True) for judgment in folder.judgments],
+        logs=[LogRecord(span_id=None, body=kept(judgment), holds_answer=True) for judgment in folder.judgments],
         expected_events=_expected(folder.judgments),
         outcome=result,
         warnings=warnings,

@@ -231,8 +231,8 @@ def trail_answers(population: tuple[float, float], traces: int, rng: np.random.G
     predicted = matched + rng.poisson(2 * made_up + 0.2, traces)
     share = np.where(number > 0, matched / np.maximum(number, 1), 0.0)
     return trail.TrailTraces(
-        gold=gold.astype(np.float64), predicted=(rng.random((traces, size)) < chance).astype(float), location=share,
-        joint=share**2, pairs=np.stack([matched, predicted, number], axis=-1).astype(np.float64),
+        reference=gold.astype(np.float64), predicted=(rng.random((traces, size)) < chance).astype(float),
+        location=share, joint=share**2, pairs=np.stack([matched, predicted, number], axis=-1).astype(np.float64),
         rows=np.stack([predicted, number], axis=-1).astype(np.float64), failed=0,
     )  # fmt: skip
 

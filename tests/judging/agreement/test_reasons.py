@@ -48,7 +48,14 @@ JUDGED = ("error_pairs", "score_pairs", "ratings", "other_error_pairs", "other_s
 SCORED = (*JUDGED, "repeats")
 EVERY = (
     *("error_pairs", "score_pairs", "ratings", "findings", "rationales", "repeats", "person_pairs", "match_decisions"),
-    *("finding_decisions", "other_error_pairs", "other_score_pairs", "trail_gold", "trail_predictions", "trail_traces"),
+    *(
+        "finding_decisions",
+        "other_error_pairs",
+        "other_score_pairs",
+        "trail_reference",
+        "trail_predictions",
+        "trail_traces",
+    ),
     "trail_scores",
 )
 
@@ -64,7 +71,7 @@ CASES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]]
     "nothing answered": (JUDGED, nothing_answered),
     "nothing found": (("findings",), nothing_found),
     "no predictions": (("trail_predictions",), lambda frame: frame.head(0)),
-    "no gold": (("trail_gold",), lambda frame: frame.head(0)),
+    "no reference": (("trail_reference",), lambda frame: frame.head(0)),
 }
 
 

@@ -154,7 +154,7 @@ def small_inputs() -> Inputs:
         ),
         other_error_pairs=flipped,
         other_score_pairs=scores.assign(judge_score=3 - scores["judge_score"]),
-        trail_gold=gold,
+        trail_reference=gold,
         trail_predictions=gold.iloc[:6],
         trail_traces=pd.DataFrame({"trace_id": traces, "state": ["scored"] * 11 + ["failed"]}),
         trail_scores=pd.DataFrame(

@@ -45,7 +45,7 @@ def test_official_measures_are_recalls_averaged_over_traces() -> None:
     assert row["location_accuracy"] == pytest.approx(1 / 3)
     assert row["joint_accuracy"] == pytest.approx(0.5 / 3)
     assert (row["pair_precision"], row["pair_recall"]) == (1 / 3, 1 / 3)
-    assert (row["predictions"], row["gold_errors"], row["predictions_per_error"]) == (3, 3, 1.0)
+    assert (row["predictions"], row["reference_errors"], row["predictions_per_error"]) == (3, 3, 1.0)
 
 
 def test_flooding_wins_the_official_measures_and_loses_the_pair_level_ones() -> None:

@@ -40,8 +40,8 @@ def material(shared: Path) -> Material:
 
 
 def test_the_baseline_has_the_estimates_named_above(material: Material) -> None:
-    gold = material.gold["gaia"]
-    by_pair, by_span = pairs(gold, material.baseline, gold), spans(gold, material.baseline, gold)
+    reference = material.reference["gaia"]
+    by_pair, by_span = pairs(reference, material.baseline, reference), spans(reference, material.baseline, reference)
     assert by_pair.f1 == pytest.approx(PAIRS_F1, abs=0.015)
     assert by_pair.precision == pytest.approx(PAIRS_PRECISION, abs=0.015)
     assert by_span.f1 == pytest.approx(SPANS_F1, abs=0.001)
@@ -53,13 +53,13 @@ PARTS = ("gaia", "swe_bench", "all", "first half", "second half", "developing ha
 
 @pytest.mark.parametrize("part", PARTS)
 def test_checks_beat_gemini_in_f1_at_no_lower_precision(material: Material, part: str) -> None:
-    gold = {**material.gold["gaia"], **material.gold["swe_bench"]}
+    reference = {**material.reference["gaia"], **material.reference["swe_bench"]}
     at_hand = material.at_hand["gaia"] | material.at_hand["swe_bench"]
     first, second = halves(at_hand)
     develop, confirm = develop_and_confirm(at_hand)
     traces = {**material.at_hand, "all": at_hand, "first half": first, "second half": second,
               "developing half": develop, "confirming half": confirm}[part]  # fmt: skip
-    by_pair, by_span = pairs(gold, material.found, traces), spans(gold, material.found, traces)
+    by_pair, by_span = pairs(reference, material.found, traces), spans(reference, material.found, traces)
     assert by_pair.f1 is not None
     assert by_pair.f1 > MARGIN * PAIRS_F1
     assert by_pair.precision is not None
@@ -75,17 +75,17 @@ def test_checks_beat_gemini_in_f1_at_no_lower_precision(material: Material, part
 )
 def test_the_lead_holds_whatever_traces_are_drawn(material: Material, count: Counting, precision: float) -> None:
     traces = material.at_hand["gaia"]
-    low, _ = stability(material.gold["gaia"], material.found, material.baseline, traces, count).jackknife_t()
+    low, _ = stability(material.reference["gaia"], material.found, material.baseline, traces, count).jackknife_t()
     assert low[0] > precision  # 0.44 and 0.55 when written
     assert low[2] > 0.1  # F1 less the baseline's: 0.24 and 0.27 when written
 
 
 def test_no_single_check_carries_the_estimates(material: Material) -> None:
-    gold = {**material.gold["gaia"], **material.gold["swe_bench"]}
+    reference = {**material.reference["gaia"], **material.reference["swe_bench"]}
     at_hand = material.at_hand["gaia"] | material.at_hand["swe_bench"]
     for check in CHECKS:
         without = material.without(check.name)
-        by_pair, by_span = pairs(gold, without, at_hand), spans(gold, without, at_hand)
+        by_pair, by_span = pairs(reference, without, at_hand), spans(reference, without, at_hand)
         assert by_pair.f1 is not None
         assert by_pair.f1 > 2 * PAIRS_F1, check.name
         assert by_span.f1 is not None

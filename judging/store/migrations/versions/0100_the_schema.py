@@ -229,7 +229,7 @@ def upgrade() -> None:
         ),
         sa.Column("due_at", sa.BigInteger(), nullable=True, comment="when it is wanted"),
         sa.Column(
-            "gold",
+            "answers_by",
             sa.Text(),
             nullable=True,
             comment="whose labels are the correct answers of practice; empty: the adjudicated, the author's",
@@ -618,7 +618,7 @@ def upgrade() -> None:
         sa.Column("trace_key", sa.Integer(), nullable=False),
         sa.Column("span_id", sa.Text(), nullable=True),
         sa.Column(
-            "holds_gold", sa.Integer(), nullable=False, comment="1: may hold the right answer, never shown to a judge"
+            "holds_answer", sa.Integer(), nullable=False, comment="1: may hold the right answer, never shown to a judge"
         ),
         sa.Column("body", sa.LargeBinary(), nullable=False, comment="JSON, zstd"),
         sa.ForeignKeyConstraint(["trace_key"], ["trace.trace_key"], name=op.f("fk_log_trace_key")),
