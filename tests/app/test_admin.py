@@ -47,7 +47,7 @@ def test_a_short_password_is_refused_in_words_and_nobody_is_added(full: Workspac
     at.text_input(key="new_name_0").input("judy")
     at.text_input(key="new_password_0").input("short")
     at.button(key="FormSubmitter:add_person-Add").click().run()
-    assert "take 10 or more" in at.error[0].value
+    assert "use 10 or more" in at.error[0].value
     assert at.text_input(key="new_name_0").value == "judy"  # what was refused can be mended
     with read_transaction(full.engine) as connection:
         assert people(connection) == []

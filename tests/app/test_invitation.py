@@ -68,7 +68,7 @@ def test_who_opens_the_link_chooses_a_password_and_is_signed_in(
     ("fields", "status", "words"),
     [
         ({"again": "different"}, 422, "differ"),
-        ({"password": "short", "again": "short"}, 422, "take 10 or more"),
+        ({"password": "short", "again": "short"}, 422, "use 10 or more"),
         ({"code": "guess"}, 410, "was used, revoked or has expired"),
         ({"role": "admin", "name": "root", "again": ""}, 422, "differ"),
     ],

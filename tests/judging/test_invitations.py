@@ -60,7 +60,7 @@ def test_it_expires_and_is_revoked(space: Workspace) -> None:
 
 def test_a_password_that_is_refused_leaves_the_link_good(space: Workspace) -> None:
     secret = made(space)
-    with pytest.raises(PeopleError, match="take 10 or more"):
+    with pytest.raises(PeopleError, match="use 10 or more"):
         accepted(space, secret, password="short")
     assert holds(space, secret)
     assert accepted(space, secret).name == "ada"

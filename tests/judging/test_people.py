@@ -232,7 +232,7 @@ class TestChanges:
             ("ada", {}, "is taken"),
             ("", {}, "not a valid name"),
             ("a\nb", {}, "not a valid name"),
-            ("bo", {"password": "short"}, "take 10 or more"),
+            ("bo", {"password": "short"}, "use 10 or more"),
             ("bo", {"role": "king"}, "not a role"),
             ("bo", {"email": "nowhere"}, "not an e-mail address"),
         ],
