@@ -196,7 +196,7 @@ def test_traces_are_taken_out_and_put_in(full: Workspace, open_page: OpenPage) -
     tick(at, f"items-{key}-3", 1)
     at.run()
     at.button(key="take_out").click().run()
-    assert at.success[0].value == "1 trace taken out of pilot."
+    assert at.success[0].value == "1 trace removed from pilot."
     assert out not in at.dataframe[1].value["trace"].tolist()
     assert "6 traces fit, 4 of them are not in pilot." in [one.value for one in at.caption]
     at.button(key="put_in").click().run()
