@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace, people, tables
@@ -72,6 +72,16 @@ def test_a_name_that_postgresql_cannot_hold_is_written_down_so_that_it_can(space
     assert sign_in(space.engine, "ro\0ot", SECRET) is None
     with read_transaction(space.engine) as connection:
         assert audit_log(connection, limit=1)["subject"].tolist() == ["ro\\u0000ot"]
+
+
+def test_rows_that_are_inserted_together_hold_no_nul_either(space: Workspace) -> None:
+    rows = [{"who": f"{who}\0", "what": "x", "subject": "y", "detail": "{}", "created_at": 1} for who in "ab"]
+    add = insert(tables.audit).returning(tables.audit.c.row_key, sort_by_parameter_order=True)
+    with write_transaction(space.engine) as connection:
+        assert len(connection.execute(add, rows).all()) == len(rows)
+        connection.execute(insert(tables.audit), rows)
+        names = connection.scalars(select(tables.audit.c.who).where(tables.audit.c.what == "x")).all()
+    assert names == ["a\\u0000", "b\\u0000"] * 2
 
 
 def test_who_is_not_active_or_only_imported_cannot_sign_in(space: Workspace) -> None:
