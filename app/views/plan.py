@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import listings, options
+from tracejury.app import options
 from tracejury.app.components import charts, layout
 from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.components.filters import choose_filters
-from tracejury.app.session import must, workspace
-from tracejury.ingest.store import read_transaction
+from tracejury.app.estimates import estimate
+from tracejury.app.placeholders import of_one_revision, with_placeholder
+from tracejury.app.session import must
 from tracejury.judging.planning import design
 from tracejury.judging.planning.design import Spread
 from tracejury.judging.planning.pilot import NO_BOUNDS
 from tracejury.judging.planning.study import Assumptions, Goal, UnitCosts, study_curves, study_table
 from tracejury.judging.reports.filters import Filters
-from tracejury.judging.reports.pilots import WorkspacePilot, load_pilot
-from tracejury.judging.store.revisions import Revision
+from tracejury.judging.reports.pilots import WorkspacePilot, pilot_in
 
 ASSUMED = "assumed rates"
 ALONE = "no other judge"
@@ -31,7 +30,13 @@ MOST_DRAWN = 5_000  # traces
 def page() -> None:
     must("researcher")
     layout.heading("Plan")
-    filters = choose_filters(options.options(), options.keep_split)
+    filters, _ = of_one_revision(choose_filters(options.options(), options.keep_split))
+    plan(filters)
+
+
+@with_placeholder(height=760)
+def plan(filters: Filters) -> None:
+    """The pilot, the goals and what they need; waits for the pilot."""
     measured = pilot_card(filters)
     with st.container(border=True):
         difference, width, power = goal_inputs()
@@ -56,7 +61,7 @@ def pilot_card(filters: Filters) -> WorkspacePilot | None:
             return None
         chosen = (first,) if other == ALONE else (first, other)
         try:
-            measured = _pilot(listings.place(), listings.now_revision(), replace(filters, judge_models=()), chosen)
+            measured = pilot_in(estimate(filters, "pilot", *chosen))
         except ValueError as error:
             st.warning(plain(str(error)))
             return None
@@ -215,12 +220,6 @@ def _variance(rate: float | None, discordant: float | None, difference: float) -
 
 def _value(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.2f}"
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _pilot(place: str, now: Revision, filters: Filters, judge_models: tuple[str, ...]) -> WorkspacePilot:
-    with read_transaction(workspace().engine) as connection:
-        return load_pilot(connection, filters, judge_models)
 
 
 page()

@@ -28,6 +28,7 @@ from tracejury.judging.reports.export import all_decisions, decisions_of
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import LazyFrames
 from tracejury.judging.reports.person_pairs import person_pairs, person_revision
+from tracejury.judging.reports.pilots import pilot_frame, pilot_in_columns
 from tracejury.judging.store.revisions import Revision, revision
 
 HELD = 4  # filters whose frames stay in memory
@@ -142,7 +143,12 @@ class Estimator:
             return self._pairs(filters)
 
         inputs = LazyInputs(missing=filters.missing, draws=filters.draws, seed=filters.seed, find=find)
-        return Sources(frames=frames, inputs=inputs, arm=lambda text: self._arm(filters, at, text))
+        return Sources(
+            frames=frames,
+            inputs=inputs,
+            arm=lambda text: self._arm(filters, at, text),
+            pilot=lambda *judge_models: self._pilot(filters, at, judge_models),
+        )
 
     def _evidence(self, frames: LazyFrames, at: Revision) -> pd.DataFrame:
         """The evidence of the pairs of these frames. Raises `StaleRevisionError`."""
@@ -182,6 +188,14 @@ class Estimator:
                 person_pairs=lambda: self._pairs(filters),
             )
             return arm_pairs(connection, filters, read_arm(text), known).error_pairs
+
+    def _pilot(self, filters: Filters, at: Revision, judge_models: Sequence[str]) -> pd.DataFrame:
+        """`pilot_frame` of these judge models. Raises `StaleRevisionError`, `ValueError` where they say nothing."""
+        assert self.columns is not None
+        with read_transaction(self.engine) as connection:
+            if revision(connection) != at:
+                raise StaleRevisionError
+            return pilot_frame(pilot_in_columns(connection, self.columns, filters, judge_models))
 
 
 _estimator: Estimator | None = None

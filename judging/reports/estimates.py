@@ -34,17 +34,24 @@ def no_arm(text: str) -> pd.DataFrame:
     raise ValueError(f"{text!r} is not a judge under these filters")
 
 
+def no_pilot(*judge_models: str) -> pd.DataFrame:
+    """The pilot of sources without a workspace."""
+    raise ValueError(f"no workspace holds a pilot of {', '.join(judge_models)}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sources:
     """What estimates are made from, all of one revision.
 
     `arm` gives the error pairs of another arm than the judges of the frames: a version, a repeat, a person, as
-    `judging.reports.arms` reads it. Raises `ValueError`.
+    `judging.reports.arms` reads it. `pilot` gives what judge models say for planning (`pilots.pilot_frame`). Both raise
+    `ValueError`.
     """
 
     frames: Frames | LazyFrames
     inputs: Inputs
     arm: Callable[[str], pd.DataFrame] = no_arm
+    pilot: Callable[..., pd.DataFrame] = no_pilot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -470,6 +477,11 @@ def flips(sources: Sources, left: str, right: str) -> pd.DataFrame:
     return compare.error_flips(*two_arms(sources, left, right))
 
 
+def pilot(sources: Sources, *judge_models: str) -> pd.DataFrame:
+    """`pilots.pilot_frame` of one judge model, or of two."""
+    return sources.pilot(*judge_models)
+
+
 def _input(name: Any) -> Build:
     return lambda sources: sources.inputs.frame(name)
 
@@ -561,6 +573,7 @@ ESTIMATES: Final[Mapping[str, Recipe]] = {
         "error_pairs", "strip_marks", "strip_counts", "compared", "judged", "summary", "overlap", "facts", "findings",
     ),
     **_each("reference", ignores=("missing", "same_traces")),
+    **_each("pilot", ignores=("judge_models",)),
     **_each("incomplete", ignores=tuple(name for name in _PEOPLE if name != "reference")),
 }  # fmt: skip
 """Every estimate and what it needs. To add one: a function from `Sources` and its arguments to a frame, and its name

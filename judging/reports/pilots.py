@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+import orjson
 import pandas as pd
 from sqlalchemy import Connection, func, select
 
 from tracejury.judging.labels.label_store import newest
+from tracejury.judging.planning.design import Spread
 from tracejury.judging.planning.pilot import Pilot, caught_values, differences, people_reliability, pilot_of
 from tracejury.judging.planning.study import UnitCosts
 from tracejury.judging.queues.queue_store import FIRST
@@ -42,9 +44,15 @@ def load_pilot(connection: Connection, filters: Filters, judge_models: Sequence[
 
     Every repeat counts, up to `MOST_REPEATS`. Raises `ValueError` for no judge model or more than two.
     """
+    return pilot_in_columns(connection, load_columns(connection), filters, judge_models)
+
+
+def pilot_in_columns(
+    connection: Connection, columns: Columns, filters: Filters, judge_models: Sequence[str]
+) -> WorkspacePilot:
+    """As `load_pilot`, of columns that were read at the revision this connection sees."""
     if not 1 <= len(judge_models) <= 2:
         raise ValueError(f"{len(judge_models)} judge models. Try: one, or two to plan their difference")
-    columns = load_columns(connection)
     first = LazyFrames(connection, columns, replace(filters, judge_models=tuple(judge_models)))
     not_matched = _not_matched(first.error_pairs)
     values = [_values(connection, columns, filters, name) for name in judge_models]
@@ -66,6 +74,26 @@ def load_pilot(connection: Connection, filters: Filters, judge_models: Sequence[
     )
 
 
+def pilot_frame(measured: WorkspacePilot) -> pd.DataFrame:
+    """Give a pilot as a frame of one row with its JSON, which can be kept as an estimate."""
+    return pd.DataFrame({"pilot": [orjson.dumps(asdict(measured)).decode()]})
+
+
+def pilot_in(frame: pd.DataFrame) -> WorkspacePilot:
+    """Give the pilot that `pilot_frame` put into a frame."""
+    stored = orjson.loads(frame["pilot"].iloc[0])
+    pilot = stored["pilot"]
+    spread = None if pilot["spread"] is None else Spread(**pilot["spread"])
+    return WorkspacePilot(
+        **{
+            **stored,
+            "judge_models": tuple(stored["judge_models"]),
+            "pilot": Pilot(**{**pilot, "spread": spread}),
+            "costs": UnitCosts(**stored["costs"]),
+        }
+    )
+
+
 def _not_matched(pairs: pd.DataFrame) -> int:
     """How many pairs were never compared. Raises `ValueError` where none was."""
     waiting = pairs["state"] == "not_matched"
@@ -77,7 +105,7 @@ def _not_matched(pairs: pd.DataFrame) -> int:
 def minutes_per_trace(connection: Connection) -> float | None:
     """Return the mean active minutes of a submitted review, over all people; None where no review was timed."""
     review = tables.review
-    return connection.scalar(
+    minutes = connection.scalar(
         select(func.avg(review.c.active_ms * 1.0 / _MS)).where(
             newest(review, ("annotator", "trace_id", "occasion")),
             review.c.occasion == FIRST,
@@ -85,6 +113,7 @@ def minutes_per_trace(connection: Connection) -> float | None:
             review.c.active_ms > 0,
         )
     )
+    return None if minutes is None else float(minutes)  # PostgreSQL gives a decimal
 
 
 def dollars_a_trace(spent: pd.DataFrame, judge_models: Sequence[str]) -> float | None:

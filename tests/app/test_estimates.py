@@ -42,6 +42,7 @@ from tracejury.judging.reports.estimates import ESTIMATES, Sources, build
 from tracejury.judging.reports.export import inputs_of, opinions_of
 from tracejury.judging.reports.filters import Filters, Split
 from tracejury.judging.reports.frames import load_frames, weight
+from tracejury.judging.reports.pilots import load_pilot, pilot_frame
 from tracejury.judging.runs.verdicts import JudgeVersion, ensure_judge_version
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.revisions import Revision
@@ -61,6 +62,7 @@ ARGUMENTS = {
     "rows_for_scores": ("", "", "", "1", "2,3", "exact"),
     "rows_for_raters": ("LC", "ada", "ben"),
     "rater_pair": ("LC", "ada", "ben"),
+    "pilot": ("careful-judge",),
     "rows_for_people": ("LC", "all"),
     "rows_for_people_errors": ("LC", "all", "caught", "recall"),
     "errors_by_slice": ("length",),
@@ -98,7 +100,12 @@ def sources_of(space: Workspace, filters: Filters) -> Sources:
     with read_transaction(space.engine) as connection:
         frames = load_frames(connection, filters)
         opinions = opinions_of(connection, filters, frames)
-    return Sources(frames=frames, inputs=inputs_of(frames, filters, opinions))
+
+    def pilot(*judge_models: str) -> pd.DataFrame:
+        with read_transaction(space.engine) as connection:
+            return pilot_frame(load_pilot(connection, filters, judge_models))
+
+    return Sources(frames=frames, inputs=inputs_of(frames, filters, opinions), pilot=pilot)
 
 
 def names_of(sources: Sources) -> list[str]:

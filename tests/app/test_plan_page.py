@@ -14,9 +14,10 @@ from tracejury.app.cli import main
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.planning import design
 from tracejury.judging.reports.columns import load_columns
+from tracejury.judging.reports.estimate_worker import Estimator
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import LazyFrames
-from tracejury.judging.reports.pilots import dollars_a_trace, load_pilot
+from tracejury.judging.reports.pilots import dollars_a_trace, load_pilot, pilot_in
 from tracejury.judging.store import Workspace, tables
 
 
@@ -32,6 +33,13 @@ def test_a_pilot_of_one_judge_has_the_rate_of_the_tables(full: Workspace) -> Non
     assert measured.pilot.mean == pytest.approx(10 / 17)  # as in Table 3
     assert (measured.pilot.errors, measured.costs.dollars) == (17, None)  # imported: nobody knows its cost
     assert measured.reliability is not None
+
+
+@pytest.mark.parametrize("judge_models", [("careful-judge",), ("careful-judge", "hasty-judge"), ("checks",)])
+def test_the_pilot_that_the_page_keeps_is_that_of_the_command(full: Workspace, judge_models: tuple[str, ...]) -> None:
+    with read_transaction(full.engine) as connection:
+        measured = load_pilot(connection, Filters(), judge_models)
+    assert pilot_in(Estimator(full.engine).estimate(Filters(), "pilot", *judge_models)) == measured
 
 
 def test_recorded_dollars_are_those_of_one_repeat(full: Workspace) -> None:
