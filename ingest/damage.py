@@ -10,7 +10,12 @@ from tracejury.ingest.words import counted
 
 DAMAGED = "damaged"
 """Code of the warning on a trace of which parts may be missing."""
-_SPREAD = frozenset({"langfuse", "trulens", "phoenix", "openai_agents", "otlp", "otel_sdk"})
+_SPREAD = frozenset(
+    (
+        "langfuse", "langsmith", "weave", "trulens", "phoenix", "openai_agents", "otlp", "otel_sdk", "otel_js",
+        "zipkin", "opik", "claude_code", "codex", "openhands", "span_table",
+    )
+)  # fmt: skip
 """Formats in which the spans of one trace may stand in several documents of a file: a damaged one may hold some."""
 _NAMED = 5  # absent spans named in a warning
 

@@ -450,13 +450,18 @@ def _concatenated(data: bytes) -> Iterator[Document]:
     while True:
         start = _next_start(text, position)
         if between := text[position : len(text) if start < 0 else start].strip(" \t\r\n,"):
+            is_part = _is_part_of_json(between)
+            if is_part:  # of a document whose beginning is lost: its other parts are no documents
+                start = _after_part(text, position)
+                between = text[position : len(text) if start < 0 else start]
             line = text.count("\n", 0, position) + 1
             yield Document(
                 place=f"line {line}",
                 error=IngestError(
                     f"text that is no JSON: {clean_text(between[:80])!r}",
                     place=f"line {line}",
-                    remedy="leave other output out of the file",
+                    remedy="export it again" if is_part else "leave other output out of the file",
+                    lost=len(between.encode("utf-8", "surrogatepass")) if is_part else 0,
                 ),
             )
         if start < 0:
@@ -473,6 +478,20 @@ def _concatenated(data: bytes) -> Iterator[Document]:
             remedy = "flatten it" if isinstance(error, RecursionError) else "export it again"
             lost = len(text[start:position].encode("utf-8", "surrogatepass"))
             yield Document(place=place, error=IngestError(reason, place=place, remedy=remedy, lost=lost))
+
+
+_PART = re.compile(r'"\s*[:,}\]]|^[^{\[]*[}\]]')
+
+
+def _is_part_of_json(text: str) -> bool:
+    """Whether text that is no JSON goes on like it: a quote before punctuation, a bracket that nothing opened."""
+    return _PART.search(text) is not None
+
+
+def _after_part(text: str, position: int) -> int:
+    """Where a document begins that is no part of the damaged one at `position`; -1 where none does."""
+    start = _next_document(text, position)
+    return start if start < len(text) else -1
 
 
 def _next_start(text: str, position: int) -> int:

@@ -151,21 +151,36 @@ def _binary(data: bytes) -> Iterator[Row]:
 
 def _csv(text: bytes) -> Iterator[Row]:
     lines = io.StringIO(clean_text(text.decode("utf-8", "surrogateescape")), newline="")
-    reader = csv.reader(lines, delimiter=_delimiter(text[:65_536]))
+    delimiter = _delimiter(text[:65_536])
+    reader = csv.reader(lines, delimiter=delimiter)
     try:
         names = next(reader, [])
+        end, size = lines.tell(), len(lines.getvalue())
         for number, cells in enumerate(reader, start=2):
+            place, begun, end = f"row {number}", end, lines.tell()
             if len(cells) != len(names):
-                error = IngestError(
-                    f"{counted(len(cells), 'cell')}, but {counted(len(names), 'column')} in the header",
-                    place=f"row {number}",
-                    remedy="export it again",
-                )
-                yield Row(f"row {number}", {}, error)
-                continue
-            yield Row(f"row {number}", {name: cell for name, cell in zip(names, cells, strict=True) if cell != ""})
+                reason = f"{counted(len(cells), 'cell')}, but {counted(len(names), 'column')} in the header"
+                yield Row(place, {}, _damaged_row(reason, place, cells))
+            elif end == size and _is_cut(lines.getvalue()[begun:], delimiter):
+                yield Row(place, {}, _damaged_row("a quote in it is not closed: the file is cut off", place, cells))
+            else:
+                yield Row(place, {name: cell for name, cell in zip(names, cells, strict=True) if cell != ""})
     except csv.Error as error:
         raise IngestError(f"not CSV: {error}", remedy="export it again") from error
+
+
+def _is_cut(row: str, delimiter: str) -> bool:
+    """Whether the last row of a file ends within quotes."""
+    try:
+        list(csv.reader(io.StringIO(row, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
+
+
+def _damaged_row(reason: str, place: str, cells: list[str]) -> IngestError:
+    lost = len(",".join(cells).encode("utf-8", "surrogatepass"))
+    return IngestError(reason, place=place, remedy="export it again", lost=max(lost, 1))
 
 
 def _json(data: bytes, lists: tuple[str, ...], rows_of: RowsOf) -> Iterator[Row]:

@@ -14,8 +14,10 @@ from tests.ingest.test_bad_input import DOCUMENTS, otlp_request, sdk_lines
 from tests.ingest.trail_files import TRACE_ID, document, read_all, span
 
 from tracejury.ingest.batch import ingest
+from tracejury.ingest.damage import is_damaged
+from tracejury.ingest.formats.rows import read_rows
 from tracejury.ingest.readers import read_bytes
-from tracejury.ingest.store import load, read_transaction
+from tracejury.ingest.store import content_digest, load, read_transaction
 from tracejury.ingest.trace import Rejected, Trace
 from tracejury.judging.store import open_workspace
 
@@ -141,3 +143,42 @@ def test_a_whole_file_takes_the_place_of_a_damaged_one_and_not_the_other_way(tmp
     assert [one.place for one in third.rejected] == [one.place for one in first.rejected]
     with read_transaction(engine) as connection:
         assert [one.span_id for one in load(connection, made.TRACE).spans] == [made.ROOT, made.CALL, made.TOOL]
+
+
+SAMPLES = [
+    path
+    for path in sorted(DATA.parent.rglob("*"))
+    if path.suffix in {".json", ".jsonl", ".csv"} and path.stat().st_size < 150_000 and "predictions" not in path.parts
+]
+
+
+def cuts(raw: bytes) -> Iterator[bytes]:
+    """The file without its second half, its last bytes, its beginning; with half of a line in its middle."""
+    lines = raw.split(b"\n")
+    middle = len(lines) // 2
+    yield from (raw[: len(raw) // 2], raw[:-9], raw[len(raw) // 3 :])
+    if len(lines) > 3:
+        yield b"\n".join([*lines[:middle], lines[middle][: len(lines[middle]) // 2], *lines[middle + 1 :]])
+
+
+def traces_of(raw: bytes, path: Path) -> dict[str, Trace]:
+    items = read_bytes(raw, file=path.name, format=None)
+    return {item.trace_id: item for item in items if isinstance(item, Trace)}
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: "/".join(path.relative_to(DATA.parent).parts))
+def test_what_a_cut_file_of_any_format_gives_is_whole_or_marked(path: Path) -> None:
+    """A trace without the mark would keep the whole file out for ever: it is there already, with other content."""
+    raw = path.read_bytes()
+    whole = {trace_id: content_digest(trace) for trace_id, trace in traces_of(raw, path).items()}
+    for cut in cuts(raw):
+        for trace_id, trace in traces_of(cut, path).items():
+            assert whole.get(trace_id) == content_digest(trace) or is_damaged(trace.warnings), trace.format
+
+
+def test_a_quote_in_a_cell_is_no_damage_and_one_that_is_not_closed_is() -> None:
+    head = "trace_id,span_id,name,start_time\n"
+    for last, is_cut in (('t1,s2,5" pipe,\n', False), ('t1,s2,"5"" pipe",', False), ('t1,s2,a,"2026', True)):
+        rows = list(read_rows(f"{head}t1,s1,a,\n{last}".encode()))
+        assert [row.error is not None for row in rows] == [False, is_cut]
+        assert not is_cut or (rows[1].error is not None and rows[1].error.lost > 0)
