@@ -47,6 +47,13 @@ class Counting:
     in_flight: int = 0
     most_in_flight: int = 0
     delay_s: float = 0.0
+    all_there: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def together(self, number: int) -> None:
+        """Hold a call until so many have been under way at once."""
+        if self.most_in_flight >= number:
+            self.all_there.set()
+        await self.all_there.wait()
 
     async def __call__(self, request: ModelRequest) -> ModelReply:
         number = len(self.requests)

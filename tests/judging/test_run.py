@@ -68,19 +68,23 @@ def test_one_call_goes_ahead_and_the_others_of_its_trace_follow(tmp_path: Path) 
         first.setdefault(trace, 1)
         if not leads and done[trace] == 0:
             early.append(trace)
-        await asyncio.sleep(0.05)
+        if not leads:
+            await model.together(5)  # the five followers of a trace
         done[trace] += 1
         return verdict(2)
 
     model = Counting(script=lambda number, request: script(request))
     assert grid.run(model).states == {"scored": 12}
     assert early == []
-    assert model.most_in_flight >= 5  # then the five followers of a trace together
 
 
 def test_no_more_calls_at_a_time_than_wished(tmp_path: Path) -> None:
-    grid, model = planned(tmp_path, traces=4, repeats=3, concurrency=3), Counting(delay_s=0.01)
-    grid.run(model)
+    async def script() -> str:
+        await model.together(3)
+        return verdict(2)
+
+    grid, model = planned(tmp_path, traces=4, repeats=3, concurrency=3), Counting(script=lambda *_: script())
+    assert grid.run(model).states == {"scored": 24}
     assert model.most_in_flight == 3
 
 
@@ -777,12 +781,13 @@ def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(
     monkeypatch.setattr("tracejury.judging.runs.runner.HEARTBEAT_S", 0.1)
     grid = planned(tmp_path, traces=8, concurrency=2)
 
-    def script(number: int, _: ModelRequest) -> str:
+    async def script(number: int) -> str:
         if number == 3:
             wish(grid.engine, grid.run_key, "paused")
+        await asyncio.sleep(2 if number > 3 else 0)  # which leaves the run ten seconds to see the wish
         return verdict(2)
 
-    summary = grid.run(Counting(script=script, delay_s=0.2))
+    summary = grid.run(Counting(script=lambda number, _: script(number)))
     assert (summary.status, summary.message) == ("paused", "paused by a person")
     states = grid.states()
     assert set(states) == {"scored", "pending"}
