@@ -30,6 +30,9 @@ BANNED = {
     r"|\bjudge['’]s (\w+ )?runs?\b"
     r"|\b(position|place|end|rest|share|effects) (in|of) the run\b|\bof the whole run\b|^%\{\S+\} of the run":
         "repeat (of a judge) or trace (of an agent)",
+    r"\b(errors|findings|tokens|dollars|minutes|predictions|requests|bytes) an? (trace|error|answer|second|month)\b"
+    r"|\bmeans a trace\b":
+        "per trace, per error",
     r"\bgold errors?\b|\b(share )?in gold\b|\bhuman or gold\b": "reference errors; gold is what was adjudicated",
     r"\{[^{}]*\}/\$?\{[^{}]*\} (mine|\$?\{name)|\d/\d+ mine": "name what is counted",
     r"\bWhat the reveal changed\b|\bWrite gold\b|\bwhat a judge reads\b|\bbehind it\b":
@@ -151,6 +154,7 @@ def test_the_patterns_find_the_words_that_they_ban() -> None:
         "an own error passed over in silence", "it has no footing in what came before", "'ben' has no such right here",
         "the app has not answered; it may still come", "the figures of the choices", "0/32 mine", "Human: ada",
         "kind: in earnest", "Scores over runs", "the best system", "Mend what can be mended", "the ledger",
+        "6 errors a trace", "0.7 predictions an error",
     )  # fmt: skip
     for sentence in sentences:
         assert any(re.search(pattern, sentence, re.IGNORECASE) for pattern in BANNED), sentence

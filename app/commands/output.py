@@ -15,7 +15,7 @@ from tracejury.ingest.words import counted as counted
 from tracejury.judging.store import NoWorkspaceError, Workspace, WorkspaceError, open_workspace
 
 STOPPED_BY_LIMIT = 3
-"""Exit code of what a limit of one's own stopped: start again with another, and it goes on."""
+"""Exit code of what stopped at a limit that the user set: start it again with another limit to continue."""
 
 
 def opened(home: Path | None, *, create: bool = False) -> Workspace:

@@ -263,7 +263,7 @@ INTERVALS: dict[str, Json] = {
     "level": LEVEL,
     "shares": "Wilson with the effective number of units and Student's t, clustered by trace (Korn and Graubard 1998)",
     "coefficients and means of scores": "Student's t on Fisher's z, infinitesimal jackknife (Fisher 1921, Efron 1982)",
-    "means a trace": "Hall's transformation of Student's t, for skewed values (Hall 1992, Zhou and Dinh 2005)",
+    "means per trace": "Hall's transformation of Student's t, for skewed values (Hall 1992, Zhou and Dinh 2005)",
     "differences and TRAIL's official measures": "Student's t on the jackknife by trace (Efron and Stein 1981)",
 }
 """How the bounds of the tables are made, for the manifest."""

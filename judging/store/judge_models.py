@@ -42,7 +42,7 @@ def is_joint(judge_model: str) -> bool:
 def judge_model_name(model: str, mode: str, prompt_order: str, own_rubric: str = "") -> str:
     """The model, and how it was asked where that is not the usual way: another mode is another judge model.
 
-    So is a rubric of one's own for a dimension that has a rubric already: `gpt-4.1 · rubric brevity`.
+    So is a user's own rubric for a dimension that has a rubric already: `gpt-4.1 · rubric brevity`.
     """
     ways = [
         *([] if mode in _SAYS_NOTHING["mode"] else [mode]),

@@ -311,7 +311,7 @@ def test_a_batch_that_cannot_be_asked_for_is_left_open_and_not_paid_again(provid
     made.models["openai/fake"] = replace(made.models["openai/fake"], batch=Away())
     summary = asyncio.run(made.run())
     assert (summary.status, summary.states) == ("paused", {"pending": 4})
-    assert summary.message.endswith("cannot be asked for: a page of HTML")
+    assert summary.message.endswith("cannot be fetched: a page of HTML")
     assert run(grid, provider, batch=True).states == {"scored": 4}
     assert (len(provider.batches), grid.watch()["unanswered"]) == (1, 0)
 

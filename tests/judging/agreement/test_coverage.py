@@ -156,7 +156,7 @@ def spent(population: tuple[float, float], shape: tuple[int, ...], rng: np.rando
 def mean_coverage(
     population: tuple[float, float], traces: int, studies: int, rng: np.random.Generator
 ) -> list[Coverage]:
-    """Coverage of a mean a trace: dollars, tokens, minutes, findings."""
+    """Coverage of a mean per trace: dollars, tokens, minutes, findings."""
     drawn = spent(population, (studies, traces), rng)
     low, high = mean_bounds(*((drawn**power).sum(axis=1) for power in range(4)))
     return covered(zip(low[:, None], high[:, None], strict=True), np.array([1.0]))
@@ -269,7 +269,7 @@ KINDS = {
     "errors": (ERRORS, error_coverage, list(errors.RATES)),
     "repeats": (REPEATED, repeat_coverage, ["alpha_interval", "mean_sd", "identical"]),
     "replies": (UNSCORED, unscored_coverage, ["unscored"]),
-    "means a trace": (SPENT, mean_coverage, ["cost_usd"]),
+    "means per trace": (SPENT, mean_coverage, ["cost_usd"]),
 }
 
 
