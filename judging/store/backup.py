@@ -124,6 +124,8 @@ def set_damaged_aside(home: Path | str | None, backup: Path) -> Path | None:
 @contextmanager
 def _whole_or_not_at_all(file: Path) -> Iterator[Path]:
     """A new file beside `file`, readable by its owner alone, that takes its name once it is complete."""
+    if file.exists() and not file.is_file():  # a device would be replaced by a file
+        raise WorkspaceError(f"{file} is there and is no file; nothing was written. Try: the name of a new file")
     try:
         number, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
         os.close(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -111,6 +112,14 @@ def test_a_backup_is_whole_or_not_there(full: Workspace, tmp_path: Path) -> None
     outcome = CliRunner().invoke(main, ["backup", str(tmp_path / "no" / "copy.db"), "--home", str(full.home)])
     assert outcome.exit_code == 1
     assert "Try: another folder" in outcome.output
+
+
+def test_a_backup_takes_the_place_of_no_device_or_pipe(full: Workspace, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    outcome = CliRunner().invoke(main, ["backup", str(tmp_path / "pipe"), "--home", str(full.home)])
+    assert outcome.exit_code == 1
+    assert "is no file" in outcome.output
+    assert (tmp_path / "pipe").is_fifo()
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + b"x" * 5000, b"{}"])
