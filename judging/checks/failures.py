@@ -128,8 +128,8 @@ def model_call_failed(view: View) -> Iterator[Hit]:
     for _, turn in view.turns:
         for failed in turn.errors:
             if failed.of_model and not any(other.search(failed.text) for other in (REFUSED, RATE, TIMEOUT)):
-                quote = cut(turn.span.status_message or "")
-                yield Hit(span=turn.span, evidence=quote, description=f"The model gave no answer: {short(failed.text)}")
+                quote, reason = cut(turn.span.status_message or ""), short(failed.text) or "no reason is recorded"
+                yield Hit(span=turn.span, evidence=quote, description=f"The model gave no answer: {reason}")
 
 
 def reply_says(pattern: re.Pattern[str], what: str, rule: str) -> Callable[[View], Iterator[Hit]]:

@@ -328,6 +328,13 @@ def test_code_in_tags_is_code() -> None:
     assert _where("announced_call_missing", run(Said(tagged, back="1"), answer("1"))) == ("llm0",)
 
 
+@pytest.mark.parametrize(("error", "reason"), [("overloaded", "overloaded"), ("", "no reason is recorded")])
+def test_a_failed_call_is_told_with_its_reason_or_that_none_is_recorded(error: str, reason: str) -> None:
+    findings = find(run(Said(None, model_error=error), answer("1")))
+    told = [finding.description for finding in findings if finding.check == "model_call_failed"]
+    assert told == [f"The model gave no answer: {reason}"]
+
+
 def test_rate_limit_of_a_model_is_told_once() -> None:
     found = find(run(Said(None, model_error="litellm.RateLimitError: slow down"), answer("1")))
     assert [finding.check for finding in found if finding.citations[0].span_id == "llm0"] == ["rate_limited"]
