@@ -390,18 +390,24 @@ def test_what_was_perhaps_paid_counts_against_the_budget(tmp_path: Path) -> None
 def test_writes_made_together_fail_together() -> None:
     written: list[list[int]] = []
 
-    async def write(items: Sequence[int]) -> Sequence[int]:
-        await asyncio.sleep(0.01)
-        written.append(list(items))
-        if 2 in items:
-            raise OSError("disk full")
-        return [10 * item for item in items]
-
     async def all_of(*numbers: int) -> list[object]:
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def write(items: Sequence[int]) -> Sequence[int]:
+            begun.set()
+            await may_end.wait()
+            written.append(list(items))
+            if 2 in items:
+                raise OSError("disk full")
+            return [10 * item for item in items]
+
         together = BatchedWriter[int, int](write)
-        first = asyncio.create_task(together(numbers[0]))
-        await asyncio.sleep(0.001)  # its write is under way
-        return list(await asyncio.gather(first, *(together(n) for n in numbers[1:]), return_exceptions=True))
+        tasks = [asyncio.create_task(together(numbers[0]))]
+        await begun.wait()
+        tasks += [asyncio.create_task(together(number)) for number in numbers[1:]]
+        await asyncio.sleep(0)  # each of them asks
+        may_end.set()
+        return list(await asyncio.gather(*tasks, return_exceptions=True))
 
     ends = asyncio.run(all_of(0, 1, 2, 3))
     assert written == [[0], [1, 2, 3]]  # the last three while the first was written
