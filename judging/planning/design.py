@@ -133,7 +133,7 @@ def traces_for_agreement(icc: float, people: int, width: float, *, level: float 
 
 def _check_agreement(icc: float, people: int) -> None:
     if people < 2:
-        raise ValueError(f"{people} people: agreement needs two. Try: --people 2")
+        raise ValueError(f"agreement needs two people, not {people}. Try: --people 2")
     if not 0 <= icc <= 1:
         raise ValueError(f"the reliability of people is {icc:g}. Try: a value from 0 to 1")
 
