@@ -34,7 +34,7 @@ def checked_person_pairs(person_pairs: pd.DataFrame) -> pd.DataFrame:
     One row per (error of `author`, `other`, judge): trace_id, error_id, impact, author, other, reviewers (how many
     people submitted the trace), judge (a dimension, or `any`), relevant (the author mapped the error to the
     dimension; always true for `any`), caught and localized (by an error of the other of that dimension). Optional:
-    split. Raises ValueError for absent columns, doubled rows, a person beside themself, fewer than two reviewers.
+    split. Raises ValueError for absent columns, duplicate rows, a person beside themself, fewer than two reviewers.
     """
     frames.require(person_pairs, "person_pairs", PERSON_PAIRS)
     pairs = frames.with_defaults(person_pairs, {"split": frames.NO_SPLIT, "impact": "unknown"})

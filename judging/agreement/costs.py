@@ -30,7 +30,7 @@ def cost_agreement(
     not_matched; traces (that it answered); cost_usd and tokens: means over the traces on which every answer has one
     recorded (`_n` of them), with bounds (`mean_bounds`). on_front: no other judge model of the split costs as little
     and reaches as high a value, or better, by the estimates alone; None where its cost or its value is unknown.
-    `costs`: `COSTS`, optional tokens and split. Raises ValueError for absent columns and doubled rows.
+    `costs`: `COSTS`, optional tokens and split. Raises ValueError for absent columns and duplicate rows.
     """
     values = pd.concat([_recalls(error_pairs, missing, draws), _f1s(error_pairs, missing, draws)], ignore_index=True)
     columns = cost_columns()

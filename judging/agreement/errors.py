@@ -122,7 +122,7 @@ def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
     `all` only), judge, relevant, caught, localized (booleans). Optional: split (default `all`), judge_model
     (default empty: whose judge it is, such as a model or a baseline), state (scored, failed,
     not_applicable, not_matched: no matching has covered this error and this judgement).
-    Raises ValueError for absent columns, doubled rows, unknown states or impacts, a localized error that is
+    Raises ValueError for absent columns, duplicate rows, unknown states or impacts, a localized error that is
     not caught, a scored row without caught or localized.
     """
     frames.require(error_pairs, "error_pairs", frames.ERROR_PAIRS)

@@ -39,7 +39,7 @@ def majority_scores(person_scores: pd.DataFrame) -> pd.DataFrame:
     not_applicable. Without a majority (`tied`: half of them said it; `minority`: fewer did; `one person`: nobody else
     answered) the value is NaN: neither a mean nor a random choice stands in for what people did not agree on.
     Source: absolute majority, so an ordinal scale needs no rule for ties; compare Artstein and Poesio 2008.
-    Edge: the person who alone answered is no majority. Raises ValueError for absent columns and doubled rows.
+    Edge: the person who alone answered is no majority. Raises ValueError for absent columns and duplicate rows.
     """
     frames.require(person_scores, "scores of people", SAID)
     frames.require_unique(person_scores, "scores of people", [*_KEY, "annotator"])

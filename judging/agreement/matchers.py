@@ -31,8 +31,8 @@ def matcher_agreement(match_decisions: pd.DataFrame, *, draws: int = DRAWS) -> p
     only_a and only_b (confirmed by one alone), agreement (raw), Cohen's kappa, Gwet's AC1 and Krippendorff's nominal
     alpha on the two words, each with bounds (by trace, as `scores.table_bounds`), reason (of an
     undefined kappa). Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, matching. Edge: two people without a
-    common pair stand there with n 0; one person alone gives no row. Raises ValueError for absent columns, doubled rows
-    and another status.
+    common pair stand there with n 0; one person alone gives no row. Raises ValueError for absent columns, duplicate
+    rows and another status.
     """
     words = _checked(match_decisions)
     columns = matcher_columns()
@@ -59,7 +59,8 @@ def reviewer_agreement(finding_decisions: pd.DataFrame, *, draws: int = DRAWS) -
     `scores.table_bounds`), reason (of an undefined alpha). Where three people or more gave verdicts, a first row `all`:
     alpha and the share of equal pairs over all of them, n the findings that two or more judged; kappa and AC1 are of
     two people. Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, findings beyond the paper. Edge: as for
-    `matcher_agreement`; alpha needs two findings. Raises ValueError for absent columns, doubled rows, another verdict.
+    `matcher_agreement`; alpha needs two findings. Raises ValueError for absent columns, duplicate rows,
+    another verdict.
     """
     words = _checked_verdicts(finding_decisions)
     columns = reviewer_columns()

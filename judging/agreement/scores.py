@@ -267,7 +267,7 @@ def checked_scores(score_pairs: pd.DataFrame) -> pd.DataFrame:
 
     One row per (trace, judge): trace_id, dimension, reference_score and judge_score 0..3. Optional: split, judge_model,
     state (scored, failed, not_applicable), `repeat` and `reference_rater` when a trace is judged or rated several
-    times: intervals stay by trace. Raises ValueError for absent columns, doubled rows, scores off the scale.
+    times: intervals stay by trace. Raises ValueError for absent columns, duplicate rows, scores off the scale.
     """
     frames.require(score_pairs, "score_pairs", frames.SCORE_PAIRS)
     pairs = frames.with_defaults(

@@ -119,7 +119,7 @@ OTHERWISE = {
 
 @pytest.fixture
 def client(space: Workspace) -> TestClient:
-    return TestClient(Starlette(routes=list(asgi.OURS), middleware=asgi.middleware()[1:3]), follow_redirects=False)
+    return TestClient(Starlette(routes=list(asgi.OURS), middleware=asgi.middleware()[1:-1]), follow_redirects=False)
 
 
 def ask(space: Workspace, client: TestClient, one: Asked, name: str) -> Any:

@@ -113,7 +113,7 @@ def test_one_trace_is_judged_and_nothing_is_stored(opened: tj.Workspace) -> None
     ("model", "settings", "problem"),
     [
         ("checks", {"traces": ["nope"]}, "no trace nope"),
-        ("checks", {"repeats": 5}, "take no repeats"),
+        ("checks", {"repeats": 5}, "do not take repeats"),
         ("gpt-nosuch-9", {}, "no provider is known"),
     ],
 )

@@ -168,7 +168,7 @@ def test_a_reviewed_sample_gives_the_corpus_rate_with_its_interval(url: str, spa
     assert row["apparent"] == pytest.approx(traces.map(is_flagged).mean())
     assert (row["traces"], row["labelled"], row["with_error"]) == (SIZE, 120, int(y.sum()))
     assert f"120 of 120 sampled traces reviewed by ada; drawn by {method} from the 300" in rates.basis()
-    assert rates.table.set_index("dimension").loc["TC", "why_not"].startswith("intervals do not cover")
+    assert rates.table.set_index("dimension").loc["TC", "why_not"].startswith("intervals are unreliable")
 
 
 def test_the_workspace_holds_the_very_traces_and_a_queue_of_them(url: str, space: Workspace) -> None:

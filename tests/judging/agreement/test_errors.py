@@ -132,7 +132,7 @@ def test_localized_without_caught_is_refused() -> None:
 
 
 def test_the_same_error_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="1 doubled rows"):
+    with pytest.raises(ValueError, match="1 duplicate rows"):
         errors.error_table(pd.concat([FIVE, FIVE.iloc[:1]]), draws=0)
 
 

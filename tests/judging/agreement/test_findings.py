@@ -105,7 +105,7 @@ def test_nothing_reviewed_and_nothing_cited_are_undefined_not_zero() -> None:
         ("verdict", "maybe", "expected one of"),
         ("invalid_citations", 9, "more invalid citations"),
         ("matched", None, "matched is missing"),
-        ("finding_id", "f1", "doubled rows"),
+        ("finding_id", "f1", "duplicate rows"),
     ],
 )
 def test_a_contradiction_is_named(column: str, value: object, message: str) -> None:

@@ -60,7 +60,7 @@ def test_the_majority_is_that_of_a_plain_count_whoever_speaks_first(answers: lis
 
 
 def test_one_voice_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="doubled"):
+    with pytest.raises(ValueError, match="duplicate"):
         majority_scores(pd.concat([said(LC=[1, 2]), said(LC=[1])]))
 
 

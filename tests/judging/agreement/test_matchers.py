@@ -76,7 +76,7 @@ def test_one_person_alone_gives_no_row() -> None:
     ("rows", "message"),
     [
         ([("t", "1", "proposed")], "status holds"),
-        ([("t", "1", "confirmed"), ("t", "1", "rejected")], "doubled"),
+        ([("t", "1", "confirmed"), ("t", "1", "rejected")], "duplicate"),
     ],
 )
 def test_bad_words_are_named(rows: list[tuple[str, str, str]], message: str) -> None:

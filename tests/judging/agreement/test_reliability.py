@@ -330,7 +330,7 @@ def test_a_failed_row_with_a_value_is_refused() -> None:
 
 def test_a_rating_twice_is_refused() -> None:
     frame = long(np.array([[0.0, 1]]))
-    with pytest.raises(ValueError, match="1 doubled rows"):
+    with pytest.raises(ValueError, match="1 duplicate rows"):
         reliability.rating_matrix(pd.concat([frame, frame.iloc[:1]]))
 
 

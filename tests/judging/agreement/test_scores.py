@@ -250,7 +250,7 @@ def test_scores_off_the_scale_are_refused_with_a_remedy() -> None:
 
 def test_a_trace_twice_is_refused() -> None:
     pairs = score_pairs([1, 2], [1, 2]).assign(trace_id="t")
-    with pytest.raises(ValueError, match="1 doubled rows"):
+    with pytest.raises(ValueError, match="1 duplicate rows"):
         scores.score_table(pairs)
 
 

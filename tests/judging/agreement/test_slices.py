@@ -112,7 +112,7 @@ def test_slices_are_read_by_number_then_name_and_unknown_last() -> None:
 
 def test_an_error_in_two_slices_of_one_kind_is_refused() -> None:
     double = pd.DataFrame({"trace_id": "a", "error_id": "a-0", "by": "kind", "slice": ["LLM", "TOOL"]})
-    with pytest.raises(ValueError, match="slices holds 1 doubled rows"):
+    with pytest.raises(ValueError, match="slices holds 1 duplicate rows"):
         checked_slices(double)
 
 
