@@ -51,8 +51,8 @@ $(STAMP)/fuzz: $(STAMP)/installed
 demo: $(STAMP)/installed  ## Ingest the samples, judge them offline, open the app
 	$(BIN)/tracejury demo $(ARGS)
 
-test: $(STAMP)/installed $(STAMP)/browser $(STAMP)/are  ## Run every test, the browser's included (three at once: a browser waits more than it works)
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m 'not soak' $(ARGS)
+test: $(STAMP)/installed $(STAMP)/browser $(STAMP)/are  ## Run every test, the browser's included (four at once on two cores: a browser waits more than it works)
+	$(BIN)/python -m pytest -q -n 4 --dist loadfile -m 'not soak' $(ARGS)
 
 soak: $(STAMP)/installed $(STAMP)/browser $(STAMP)/fuzz  ## Run the long forms: a run's process killed 100 times, 200 items by keys, each reader and route attacked
 	$(BIN)/python -m pytest -q -m soak $(ARGS)

@@ -34,7 +34,7 @@ def unit_of(nodeid: str) -> str:
 def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Units that take long come first, so that none is alone at the end; files with the most tests lead the rest.
 
-    At first two processes drive a browser, which waits as much as it works, and the third computes.
+    At first three of four processes drive a browser, which waits as much as it works, and one computes.
     """
     units: dict[str, list[pytest.Item]] = {}
     for item in items:
