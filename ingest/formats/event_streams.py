@@ -25,7 +25,7 @@ def as_lines(data: bytes) -> bytes:
     """The JSON lines in a stream of server-sent events; any other bytes as they are."""
     if not data[:4096].lstrip().startswith(_SENT):
         return data
-    return b"\n".join(_DATA.findall(data.replace(b"\r\n", b"\n")))
+    return b"\n".join(_DATA.findall(data.replace(b"\r\n", b"\n"))) or data
 
 
 def messages_of_events(events: Sequence[Record]) -> Told | None:
