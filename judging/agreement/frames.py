@@ -1,6 +1,6 @@
 """The input frames: their columns, orders and checks, shared by every module of agreement."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -84,6 +84,29 @@ def in_order(values: Iterable[object], known: Sequence[str]) -> tuple[str, ...]:
     distinct = values.unique() if isinstance(values, pd.Series) else values  # a column is long, its values are few
     present = {str(value) for value in distinct}
     return tuple(k for k in known if k in present) + tuple(sorted(present - set(known)))
+
+
+APART: Final = "\x1f"
+"""What stands between two texts in one."""
+
+
+def made_in_parts(frame: pd.DataFrame, part: pd.Series, make: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    """Make the rows of each part of the frame, all at once, and give them their `part` and `split`.
+
+    While they are made, a part has splits and traces of its own: a trace in two parts is two traces.
+    """
+    whole = with_defaults(frame, {"split": NO_SPLIT})
+    rows = make(whole.assign(**{name: joined(part, whole[name]) for name in ("split", "trace_id")}))
+    names = rows["split"].astype(object).str.rsplit(APART, n=1)
+    return rows.assign(part=names.str[0], split=names.str[1])
+
+
+def joined(first: pd.Series, second: pd.Series) -> pd.Series:
+    """Join both texts of each row in one: alike rows share it, since there are many and few differ."""
+    (one, ones), (other, others) = pd.factorize(first), pd.factorize(second)
+    pairs, at = np.unique(one * len(others) + other, return_inverse=True)
+    texts = [f"{ones[pair // len(others)]}{APART}{others[pair % len(others)]}" for pair in pairs]
+    return pd.Series(np.array(texts, dtype=object)[at], first.index)
 
 
 def codes(values: pd.Series, order: Sequence[str]) -> NDArray[np.int64]:

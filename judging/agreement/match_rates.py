@@ -344,23 +344,19 @@ _CONFIRMED: Final = 2.0
 
 
 def _recall_where(pairs: pd.DataFrame, kept: Mapping[float, pd.Series], missing: Missing, draws: int) -> pd.DataFrame:
-    """judge_model, split, threshold, n, not_matched, hits and recall of the suites, of the matches kept from each on.
-
-    While they are made, each threshold has splits and traces of its own.
-    """
+    """judge_model, split, threshold, n, not_matched, hits, recall of the suites, of the matches kept from each on."""
     parts = [
         pairs.assign(
-            caught=pairs["caught"] & counts,
-            localized=pairs["localized"] & pairs["caught"] & counts,
-            **{name: f"{least} " + pairs[name] for name in ("split", "trace_id")},
+            caught=pairs["caught"] & counts, localized=pairs["localized"] & pairs["caught"] & counts, part=str(least)
         )
         for least, counts in kept.items()
     ]
-    suites = suite_coverage(pd.concat(parts, ignore_index=True), missing=missing, draws=draws)
+    every = pd.concat(parts, ignore_index=True)
+    suites = frames.made_in_parts(
+        every.drop(columns="part"), every["part"], lambda own: suite_coverage(own, missing=missing, draws=draws)
+    )
     rows = suites[(suites["kind"] == "caught") & (suites["impact"] == "all")]
-    names = rows["split"].str.split(" ", n=1)
-    rows = rows.assign(threshold=names.str[0].astype("float64"), split=names.str[1])
-    rows = rows.sort_values("threshold", kind="stable")
+    rows = rows.assign(threshold=rows["part"].astype("float64")).sort_values("threshold", kind="stable")
     columns = dict(zip(("coverage", "coverage_low", "coverage_high"), _RECALL, strict=True))
     return rows.rename(columns=columns)[["judge_model", "split", "threshold", "n", "not_matched", "hits", *_RECALL]]
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from tracejury.judging.agreement import ceiling, errors, frames, raters, reasons, reliability, scores
@@ -74,27 +73,15 @@ def _batches(kinds: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 
 def _at_once(kinds: pd.DataFrame, make: Callable[[pd.DataFrame], pd.DataFrame]) -> list[pd.DataFrame]:
-    """The rows of each kind: while they are made, a slice of a split is a split of its own, and a trace in two slices
-    is two traces."""
-    placed = frames.with_defaults(kinds, {"split": frames.NO_SPLIT})
-    place = _joined(placed["by"], placed["slice"])
-    own = {name: _joined(place, placed[name]) for name in ("split", "trace_id")}
-    rows = make(placed.assign(**own).drop(columns=["by", "slice"]))
-    names = rows["split"].astype(object).str.split(_APART, n=2)
-    rows = rows.assign(by=names.str[0], slice=names.str[1], split=names.str[2])
-    return [_in_order(rows[rows["by"] == by]) for by in dict.fromkeys(placed["by"])]
-
-
-def _joined(first: pd.Series, second: pd.Series) -> pd.Series:
-    """Both texts of each row in one: alike rows share it, since there are many and few differ."""
-    (one, ones), (other, others) = pd.factorize(first), pd.factorize(second)
-    pairs, at = np.unique(one * len(others) + other, return_inverse=True)
-    texts = [f"{ones[pair // len(others)]}{_APART}{others[pair % len(others)]}" for pair in pairs]
-    return pd.Series(np.array(texts, dtype=object)[at], first.index)
+    """The rows of each kind."""
+    part = frames.joined(kinds["by"], kinds["slice"])
+    rows = frames.made_in_parts(kinds.drop(columns=["by", "slice"]), part, make)
+    names = rows["part"].str.split(frames.APART, n=1)
+    rows = rows.drop(columns="part").assign(by=names.str[0], slice=names.str[1])
+    return [_in_order(rows[rows["by"] == by]) for by in dict.fromkeys(kinds["by"])]
 
 
 _TOGETHER: Final = 30_000
-_APART: Final = "\x1f"
 
 
 def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
