@@ -27,6 +27,7 @@ from tracejury.ingest.store import (
     trace_ids,
     write_transaction,
 )
+from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.store.search import index_spans
 from tracejury.ingest.trace import Rejected, Source, Trace
 
@@ -202,11 +203,11 @@ def _read_again(connection: Connection, trace_id: str, source: Source, format: s
         yield from read_files([str(path)], format=format)
 
 
-def _present(connection: Connection, trace_ids: Sequence[str]) -> Iterator[str]:
+def _present(connection: Connection, trace_ids: Sequence[str]) -> list[str]:
     """Those of the traces that are stored."""
-    for trace_id in trace_ids:
-        if connection.scalar(select(schema.trace.c.trace_key).where(schema.trace.c.trace_id == trace_id)) is not None:
-            yield trace_id
+    column = schema.trace.c.trace_id
+    stored = set(connection.scalars(select(column).where(is_one_of(column, trace_ids))))
+    return [trace_id for trace_id in trace_ids if trace_id in stored]
 
 
 def _row(connection: Connection, trace_id: str) -> RowMapping:

@@ -84,6 +84,11 @@ class Context:
         return message
 
 
+def column_of(draft: SpanDraft, side: str) -> str:
+    """The column of what went in (`side` input) or came out (output): a tool takes arguments."""
+    return "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
+
+
 def put(draft: SpanDraft, column: str, key: str) -> None:
     """Move a text attribute into an empty column; other types and a column already filled stay as they are."""
     value = draft.attributes.get(key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tracejury.ingest.conventions.context import Context
+from tracejury.ingest.conventions.context import Context, column_of
 from tracejury.ingest.conventions.langsmith import take_side
 from tracejury.ingest.trace import SpanDraft
 
@@ -43,5 +43,4 @@ def _take(draft: SpanDraft, context: Context, names: Mapping[str, tuple[str, ...
 
 def _is_told(draft: SpanDraft, side: str) -> bool:
     """Whether this side of a span has words or messages."""
-    column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
-    return bool(getattr(draft, f"{side}_messages")) or getattr(draft, column) is not None
+    return bool(getattr(draft, f"{side}_messages")) or getattr(draft, column_of(draft, side)) is not None

@@ -5,7 +5,7 @@ Names: Genkit's `core/src/tracing/instrumentation.ts` and its page "Telemetry".
 
 from __future__ import annotations
 
-from tracejury.ingest.conventions.context import Context, put_usage
+from tracejury.ingest.conventions.context import Context, column_of, put_usage
 from tracejury.ingest.conventions.conversation import take_conversation
 from tracejury.ingest.parse import json_text, unquoted
 from tracejury.ingest.trace import Json, SpanDraft, SpanKind
@@ -31,7 +31,7 @@ def apply(draft: SpanDraft, context: Context) -> None:
         _model_call(draft, name, context)
     if draft.kind == "TOOL" and draft.tool_name is None and isinstance(name, str):
         draft.tool_name = name
-    _text(draft, "tool_arguments" if draft.kind == "TOOL" else "input", _INPUT)
+    _text(draft, column_of(draft, "input"), _INPUT)
     _text(draft, "output", _OUTPUT)
     if draft.attributes.get("genkit:state") == "error" and draft.status == "UNSET":
         draft.status = "ERROR"

@@ -6,7 +6,7 @@ is switched on (HAYSTACK_CONTENT_TRACING_ENABLED).
 
 from __future__ import annotations
 
-from tracejury.ingest.conventions.context import Context, put, put_usage
+from tracejury.ingest.conventions.context import Context, column_of, put, put_usage
 from tracejury.ingest.conventions.conversation import open_value, read_conversation, take_conversation
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.trace import Json, SpanDraft, SpanKind
@@ -76,7 +76,7 @@ def _side(draft: SpanDraft, side: str, key: str, context: Context) -> None:
         if side == "output":
             _meta(draft, draft.attributes.get(key))
         return
-    column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
+    column = column_of(draft, side)
     if getattr(draft, column) is None:
         setattr(draft, column, value if isinstance(value, str) else json_text(value))
         del draft.attributes[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracejury.ingest.conventions.context import Context
+from tracejury.ingest.conventions.context import Context, column_of
 from tracejury.ingest.conventions.message_json import read_message, read_messages, rest_of
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, SpanDraft, SpanKind
@@ -42,7 +42,7 @@ def _agent(draft: SpanDraft) -> None:
 def take_side(draft: SpanDraft, key: str, side: str, context: Context) -> None:
     """An attribute that holds all that went in (`side` input) or came out: messages of a model call, else text."""
     value = draft.attributes[key]
-    column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
+    column = column_of(draft, side)
     if value is None or getattr(draft, column) is not None:
         return
     content = inner_json(value) if isinstance(value, str) else value

@@ -5,7 +5,7 @@ Names: `mlflow.tracing.constant.SpanAttributeKey`. MLflow writes every attribute
 
 from __future__ import annotations
 
-from tracejury.ingest.conventions.context import Context
+from tracejury.ingest.conventions.context import Context, column_of
 from tracejury.ingest.conventions.message_json import read_message, read_messages, rest_of
 from tracejury.ingest.parse import inner_json, json_text, unquoted
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind
@@ -37,7 +37,7 @@ def apply(draft: SpanDraft, context: Context) -> None:
         outputs = _messages(draft, "output", outputs, context)
         if isinstance(inputs, dict) and draft.model is None and isinstance(inputs.get("model"), str):
             draft.model = str(inputs["model"])
-    _put(draft, "tool_arguments" if draft.kind == "TOOL" else "input", inputs, "mlflow.spanInputs")
+    _put(draft, column_of(draft, "input"), inputs, "mlflow.spanInputs")
     _put(draft, "output", outputs, "mlflow.spanOutputs")
     _chat_messages(draft, context)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracejury.ingest.conventions.context import Context, put_usage
+from tracejury.ingest.conventions.context import Context, column_of, put_usage
 from tracejury.ingest.conventions.message_json import content_text
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind
@@ -71,7 +71,7 @@ def _take(draft: SpanDraft, event: str, value: Json, context: Context) -> bool:
             return False
         setattr(draft, f"{side}_messages", [context.add(one) for one in messages])
         return True
-    column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
+    column = column_of(draft, side)
     if getattr(draft, column) is not None:
         return False
     setattr(draft, column, value if isinstance(value, str) else json_text(value))

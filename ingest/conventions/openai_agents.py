@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracejury.ingest.conventions.context import Context, put, put_count
+from tracejury.ingest.conventions.context import Context, column_of, put, put_count
 from tracejury.ingest.conventions.genai import read_body
 from tracejury.ingest.conventions.message_json import read_messages, read_response, rest_of
 from tracejury.ingest.parse import inner_json, json_text
@@ -103,7 +103,7 @@ def _side(draft: SpanDraft, side: str, context: Context) -> None:
         return
     content = inner_json(value) if isinstance(value, str) else value
     turns = read_messages(content) if draft.kind == "LLM" else None
-    column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
+    column = column_of(draft, side)
     if turns is not None and not getattr(draft, f"{side}_messages"):
         setattr(draft, f"{side}_messages", [context.add(item.message) for item in turns])
         rest = rest_of(turns)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tracejury.ingest.conventions.context import Context, put_count
+from tracejury.ingest.conventions.context import Context, column_of, put_count
 from tracejury.ingest.conventions.message_json import content_text, merged
 from tracejury.ingest.conventions.parts import arguments_text, read_content
 from tracejury.ingest.parse import inner_json, json_text, unquoted
@@ -92,9 +92,8 @@ def _entity(draft: SpanDraft) -> None:
         elif draft.kind == "TOOL" and draft.tool_name in (None, name):
             draft.tool_name = name
             del attributes["traceloop.entity.name"]
-    into = "tool_arguments" if draft.kind == "TOOL" else "input"
-    for side, column in (("input", into), ("output", "output")):
-        _side(draft, side, column)
+    for side in ("input", "output"):
+        _side(draft, side, column_of(draft, side))
     if draft.kind == "TOOL":
         _bare_arguments(draft)
 

@@ -6,7 +6,7 @@ event tables, for it is the right answer.
 
 from __future__ import annotations
 
-from tracejury.ingest.conventions.context import Context, put, put_count
+from tracejury.ingest.conventions.context import Context, column_of, put, put_count
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.trace import SpanDraft, SpanKind
 
@@ -62,7 +62,7 @@ def _arguments(draft: SpanDraft, base: str) -> None:
     """`call.kwargs.<name>` together as JSON: a tool's arguments, or the input of a call that names none."""
     prefix = f"{base}call.kwargs."
     named = {key.removeprefix(prefix): value for key, value in draft.attributes.items() if key.startswith(prefix)}
-    column = "tool_arguments" if draft.kind == "TOOL" else "input"
+    column = column_of(draft, "input")
     if not named or getattr(draft, column) is not None:
         return
     setattr(draft, column, json_text(named))

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tracejury.ingest.formats.exchanges import instructions
+from tracejury.ingest.formats.exchanges import function_call, instructions
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, objects_in, plain_name
+from tracejury.ingest.formats.fields import Fields, object_in, objects_in, plain_name
 from tracejury.ingest.trace import Json
 
 Record = Mapping[str, Json]
@@ -43,8 +43,7 @@ def _message(role: str, content: Json, **more: Json) -> Record:
 
 def _calling(name: Json, arguments: Json, call_id: Json, **more: Json) -> Record:
     """A message that calls one tool."""
-    function: dict[str, Json] = {"name": name, "arguments": arguments}
-    return _message("assistant", None, tool_calls=[{"id": call_id, "type": "function", "function": function}], **more)
+    return _message("assistant", None, tool_calls=[function_call(call_id, name, arguments)], **more)
 
 
 def _result(call_id: Json, content: Json, **more: Json) -> Record:
@@ -286,7 +285,7 @@ def _continue(fields: Fields) -> Iterator[StoredChat]:
     """A session of Continue: the results of tools stand at the call where no message tells them."""
     records: list[Record] = []
     items = list(fields.objects("history"))
-    told = {as_text(_inner(one.peek("message")).get("toolCallId")) for one in items}
+    told = {as_text(object_in(one.peek("message")).get("toolCallId")) for one in items}
     for item in items:
         message = item.nested("message")
         states = list(item.objects("toolcallstates"))
@@ -303,10 +302,6 @@ def _continue(fields: Fields) -> Iterator[StoredChat]:
     yield StoredChat(records, {"id": fields.text("sessionid")})
 
 
-def _inner(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
 def _texts(value: Json, key: str) -> Json:
     """The texts under a key of each object of a list, a line each; anything else as it stands."""
     texts = [text for one in objects_in(value) if isinstance(text := one.get(key), str)]
@@ -316,8 +311,8 @@ def _texts(value: Json, key: str) -> Json:
 def _is_kiro(value: Record) -> bool:
     history = value.get("history")
     first = history[0] if isinstance(history, list) and history else None
-    user = first[0] if isinstance(first, list) and first else _inner(first).get("user")
-    content = _inner(_inner(user).get("content"))
+    user = first[0] if isinstance(first, list) and first else object_in(first).get("user")
+    content = object_in(object_in(user).get("content"))
     return not content.keys().isdisjoint({"Prompt", "ToolUseResults", "CancelledToolUses"})
 
 
@@ -342,8 +337,7 @@ def _kiro(fields: Fields) -> Iterator[StoredChat]:
 
 
 def _kiro_call(fields: Fields) -> Json:
-    name, arguments = fields.text("name"), fields.take("args")
-    return {"id": fields.text("id"), "type": "function", "function": {"name": name, "arguments": arguments}}
+    return function_call(fields.text("id"), fields.text("name"), fields.take("args"))
 
 
 def _kiro_result(fields: Fields) -> Record:
@@ -381,7 +375,7 @@ def _zed_part(part: Fields) -> Json:
     if (words := part.peek("text")) is not None:
         return {"type": "text", "text": words}
     if (thought := part.peek("thinking")) is not None:
-        return {"type": "thinking", "thinking": _inner(thought).get("text", thought)}
+        return {"type": "thinking", "thinking": object_in(thought).get("text", thought)}
     if isinstance(call := part.peek("tooluse"), dict):
         return {"type": "tool_use", **{key: call.get(key) for key in ("id", "name", "input")}}
     mention = part.inner("mention")
@@ -410,8 +404,7 @@ def _trae(fields: Fields) -> Iterator[StoredChat]:
 
 
 def _trae_call(call: Fields) -> Json:
-    function: dict[str, Json] = {"name": call.text("name"), "arguments": call.take("arguments")}
-    return {"id": as_text(call.peek("callid")), "type": "function", "function": function}
+    return function_call(as_text(call.peek("callid")), call.text("name"), call.take("arguments"))
 
 
 def _trae_message(message: Fields) -> Iterator[Record]:
@@ -442,7 +435,7 @@ def _llama_message(message: Fields) -> Record:
 
 
 def _is_llama_store(value: Record) -> bool:
-    holder = _inner(value.get("chat_store")) or value
+    holder = object_in(value.get("chat_store")) or value
     return isinstance(holder.get("store"), dict) and holder.get("class_name") == "SimpleChatStore"
 
 
@@ -537,7 +530,7 @@ def _activities(activities: Sequence[Fields], about: Fields) -> StoredChat:
     steps: dict[str | None, Json] = {}
     for one in activities:
         if one.peek("name") == "DynamicPlanStepBindUpdate":
-            value = Fields(_inner(one.peek("value")))
+            value = Fields(object_in(one.peek("value")))
             steps[value.text("stepid")] = value.peek("arguments")
     records: list[Record] = []
     name: str | None = None
@@ -575,7 +568,7 @@ def _speaker(who: Fields) -> str:
 
 
 def _observation(value: Json) -> Json:
-    inner = _inner(value).get("content", value)
+    inner = object_in(value).get("content", value)
     return inner if isinstance(inner, str) else _texts(inner, "text")
 
 
@@ -583,7 +576,7 @@ _FORMS: tuple[tuple[Callable[[Record], bool], Callable[[Fields], Iterator[Stored
     (_is_open_webui, _open_webui),
     (_holds("messages", "isCreatedByUser"), _libre_chat),
     (_holds("messages", "versions", "currentlySelected"), _lm_studio),
-    (lambda value: "chunks" in _inner(value.get("chunkedPrompt")), _ai_studio),
+    (lambda value: "chunks" in object_in(value.get("chunkedPrompt")), _ai_studio),
     (_holds("requests", "message", "response"), _vs_code),
     (_holds("history", "message", "contextItems"), _continue),
     (_is_kiro, _kiro),

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tracejury.ingest.formats.exchanges import function_call
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, objects_in, plain_name
+from tracejury.ingest.formats.fields import Fields, object_in, objects_in, plain_name
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.turns import Record
 from tracejury.ingest.trace import Json
@@ -245,12 +246,8 @@ def _lang_chain(events: Sequence[Record]) -> Told:
                 output = data.take("output", "error")
                 message: Record = {"role": "tool", "name": event.get("name"), "content": output}
                 messages.append(output if isinstance(output, dict) and "content" in output else message)
-    thread = next((text for one in events if (text := Fields(_object(one.get("metadata"))).text("threadid"))), None)
+    thread = next((text for one in events if (text := Fields(object_in(one.get("metadata"))).text("threadid"))), None)
     return messages, ({"id": thread or as_text(events[0].get("run_id"))},), warnings
-
-
-def _object(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
 
 
 def _asked(data: Fields) -> list[Record]:
@@ -265,10 +262,10 @@ def _asked(data: Fields) -> list[Record]:
 def _answered(data: Fields) -> list[Record]:
     """The answer of a model: a message, the generations of the first version of these events, or a text."""
     output = data.take("output")
-    holder = _object(output)
+    holder = object_in(output)
     generations = holder.get("generations")
     listed = [one for some in (generations if isinstance(generations, list) else []) for one in objects_in(some)]
-    inner = [_object(one.get("message")) or {"role": "assistant", "content": one.get("text")} for one in listed[:1]]
+    inner = [object_in(one.get("message")) or {"role": "assistant", "content": one.get("text")} for one in listed[:1]]
     return [*inner] or [holder or {"role": "assistant", "content": as_text(output)}]
 
 
@@ -278,7 +275,7 @@ def _is_told(message: Record, messages: Sequence[Record]) -> bool:
 
 
 def _told_words(message: Record) -> tuple[str | None, ...]:
-    inner = _object(message.get("kwargs")) or message
+    inner = object_in(message.get("kwargs")) or message
     return tuple(as_text(inner.get(key) or None) for key in ("content", "tool_calls", "tool_call_id"))
 
 
@@ -295,9 +292,9 @@ _INVOCATIONS = {
 
 def _steps_of(event: Record) -> dict[str, Json]:
     """The step in an event of a trace, which the stream of `InvokeAgent` wraps once more."""
-    outer = _object(event.get("trace"))
-    inner = _object(outer.get("trace")) or outer
-    return next((_object(step) for key, step in inner.items() if key.endswith("Trace")), {})
+    outer = object_in(event.get("trace"))
+    inner = object_in(outer.get("trace")) or outer
+    return next((object_in(step) for key, step in inner.items() if key.endswith("Trace")), {})
 
 
 def _is_bedrock(event: Record) -> bool:
@@ -313,7 +310,7 @@ def _bedrock(events: Sequence[Record]) -> Told:
     names: list[str | None] = []
     warnings: list[str] = []
     for number, event in enumerate(events):
-        names.append(Fields(dict(event)).text("sessionid") or Fields(_object(event.get("trace"))).text("sessionid"))
+        names.append(Fields(dict(event)).text("sessionid") or Fields(object_in(event.get("trace"))).text("sessionid"))
         step = Fields(_steps_of(event), f"event {number}", warnings)
         if not messages and (asked := step.inner("modelinvocationinput").text("text")) is not None:
             messages += _bedrock_prompt(asked)
@@ -364,8 +361,7 @@ def _bedrock_call(invocation: Fields, number: int) -> Record | None:
         inner = invocation.inner(key.lower())
         name = inner.text(*(one.lower() for one in named)) or key.removesuffix("InvocationInput")
         arguments = _bedrock_arguments(inner.take(*(one.lower() for one in given)))
-        function: dict[str, Json] = {"name": name, "arguments": arguments}
-        call: Json = {"id": f"call-{number}", "type": "function", "function": function}
+        call = function_call(f"call-{number}", name, arguments)
         return {"role": "assistant", "content": None, "tool_calls": [call], "rest": inner.rest() or None}
     return None
 
@@ -419,14 +415,7 @@ def _of_chunks(own: str | None, chunks: Sequence[Fields]) -> Record:
                 words[name] = words.get(name, "") + (delta.text(plain_name(name)) or "")
             for call in delta.objects("toolcalls"):
                 _add_piece(calls.setdefault(call.count("index") or 0, {}), call)
-    made: list[Json] = [
-        {
-            "id": one.get("id"),
-            "type": "function",
-            "function": {"name": one.get("name"), "arguments": one.get("arguments")},
-        }
-        for one in calls.values()
-    ]
+    made: list[Json] = [function_call(one.get("id"), one.get("name"), one.get("arguments")) for one in calls.values()]
     said: dict[str, Json] = {name: text or None for name, text in words.items()}
     message: Json = {"role": "assistant", **said, **({"tool_calls": made} if made else {})}
     return {"object": "chat.completion", "id": own, **about, "choices": [{"message": message}]}
@@ -458,7 +447,7 @@ def _of_blocks(events: Sequence[Record]) -> list[Record]:
             case "content_block_delta":
                 _grow(blocks.setdefault(fields.count("index") or 0, {"type": "text"}), fields.inner("delta"))
             case "message_delta" if answers:
-                usage = {**_object(answers[-1].get("usage")), **fields.nested("usage")}
+                usage = {**object_in(answers[-1].get("usage")), **fields.nested("usage")}
                 answers[-1].update({"usage": usage, **fields.nested("delta")})
             case "message_stop" if answers:
                 answers[-1]["content"] = [_whole(block) for block in blocks.values()]

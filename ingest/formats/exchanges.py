@@ -98,6 +98,11 @@ def _listed(value: Record, name: str) -> list[Record]:
     return [cast("Record", one) for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
 
 
+def function_call(call_id: Json, name: Json, arguments: Json) -> dict[str, Json]:
+    """A call of a tool as OpenAI's messages hold it."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
 def instructions(request: Record) -> list[Record]:
     """What a request tells the model beside its messages, as a message; none where it tells nothing."""
     system = next((words for name in _SYSTEM if (words := request.get(name))), None)

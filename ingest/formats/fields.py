@@ -199,6 +199,11 @@ def pairs(value: Json) -> Json:
     return value
 
 
+def object_in(value: Json) -> dict[str, Json]:
+    """The object that a value is; an empty one of any other value."""
+    return value if isinstance(value, dict) else {}
+
+
 def objects_in(value: Json) -> list[dict[str, Json]]:
     """The objects of a list; none of any other value."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
