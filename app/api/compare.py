@@ -21,12 +21,12 @@ from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.comparison import compare_trace, decided_revision
 from tracejury.judging.matching.matches import decide, review_finding, undo_decision
 from tracejury.judging.matching.pairs import Comparison, Pair
-from tracejury.judging.records import FindingVerdict, MatchStatus
+from tracejury.judging.records import FindingReview, MatchStatus
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.locks import MATCHES, labels_of
 
 STATUSES: tuple[MatchStatus, ...] = ("confirmed", "rejected")
-VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
+FINDING_REVIEWS: tuple[FindingReview, ...] = get_args(FindingReview)
 UNDO = "undo"
 RELOAD = "reload the page"
 PURPOSE = "compare"
@@ -123,14 +123,16 @@ def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author:
             raise NotServedError(422, f"{status!r} is not a decision: use {' or '.join(STATUSES)}", RELOAD)
         decide(connection, label_id=str(label_id), finding_key=int(finding_key), status=status, author=author)
         return
-    verdict = body.get("verdict")
-    if verdict is not None and verdict not in VERDICTS:
-        raise NotServedError(422, f"{verdict!r} is not a verdict: use one of {', '.join(VERDICTS)}", RELOAD)
+    review = body.get("review")
+    if review is not None and review not in FINDING_REVIEWS:
+        raise NotServedError(
+            422, f"{review!r} is not a review of a finding: use one of {', '.join(FINDING_REVIEWS)}", RELOAD
+        )
     if any(pair.error is not None for pair in before.pairs if pair.finding_key == finding_key):
         raise NotServedError(
             409, "this finding is matched with an error", "reject the match before you review the finding"
         )
-    review_finding(connection, finding_key=int(finding_key), verdict=verdict, author=author)
+    review_finding(connection, finding_key=int(finding_key), review=review, author=author)
 
 
 def _undo(connection: Connection, *, label_id: str, finding_key: int, author: str) -> None:

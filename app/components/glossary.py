@@ -38,6 +38,7 @@ TERMS: Final = {
     "missed": "An error that no finding of the judge matches.",
     "not proposed yet": "An error marked after the last matching. Try: propose matches again.",
     "unmatched": "A finding that matches no reference error.",
+    "review": "A person's decision about an unmatched finding: valid new error, false alarm or duplicate.",
     "valid new error": "An unmatched finding that a person confirmed as a real error.",
     "false alarm": "An unmatched finding that a person rejected: there is no such error.",
     "duplicate": "An unmatched finding that repeats another finding.",

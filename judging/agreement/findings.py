@@ -11,7 +11,7 @@ from tracejury.judging.agreement.estimate import Reason
 from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, mean_bounds, share_bounds
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
-VERDICTS: Final = ("valid new error", "false alarm", "duplicate")
+FINDING_REVIEWS: Final = ("valid new error", "false alarm", "duplicate")
 _TALLIES: Final = (
     "findings",
     "matched",
@@ -55,7 +55,7 @@ def finding_table(
 
     `findings`, one row each: trace_id, judge, finding_id, matched (boolean: with an error of whoever is compared; of
     the majority of people an error that half of them or fewer saw is none, and what matches it alone is unmatched),
-    verdict (`valid new error`, `false alarm`, `duplicate` or missing; of unmatched findings only), citations and
+    review (`valid new error`, `false alarm`, `duplicate` or missing; of unmatched findings only), citations and
     invalid_citations (counts; invalid: resolves to no span of the trace). Optional: judge_model, split, match_status
     (`confirmed` by a person, or `proposed`; by default a match is confirmed), state (`not_matched`: no matching has
     compared it with the errors, so that it is neither matched nor unmatched). `judged`:
@@ -63,14 +63,14 @@ def finding_table(
     findings count; by default only traces with a finding are known.
 
     finding_precision = (confirmed + valid new error) / reviewed. Source: METRICS.md, beyond the paper. Reviewed: a
-    person confirmed its match or gave a verdict; a proposed match is nobody's word. A duplicate is reviewed and neither
-    matched nor valid.
+    person confirmed its match, or said what an unmatched finding is; a proposed match is nobody's word. A duplicate is
+    reviewed and neither matched nor valid.
     finding_precision_lowest and _highest bound it over all findings: if the others were all false alarms, or all valid.
     invalid_citation_rate = invalid / all citations; unmatched_per_trace = unmatched / traces answered and compared.
     Intervals: `share_bounds` by trace, since the findings of a trace (and the citations of a finding) are no
     independent units, `mean_bounds` for the findings a trace; none with `draws=0`. NaN without units: `reason` is then
     `no finding reviewed`, `no citations`, `no matches proposed yet` or several.
-    Raises ValueError for a verdict on a matched finding, an unknown verdict, more invalid citations than all.
+    Raises ValueError for a review of a matched finding, an unknown review, more invalid citations than all.
     """
     by_trace = _by_trace(_checked(findings), judged)
     parts = [_judge_row(part, draws) | dict(zip(KEYS, key, strict=True)) for key, part in by_trace]
@@ -140,26 +140,26 @@ def _checked(findings: pd.DataFrame) -> pd.DataFrame:
     matched, known = frames.flags(rows["matched"], "findings.matched")
     if not known.all():
         raise ValueError("findings.matched is missing in some rows; a finding is matched or it is not")
-    verdict = rows["verdict"].astype(object).where(rows["verdict"].notna(), "").astype(str)
-    unknown = sorted(set(verdict) - {"", *VERDICTS})
+    review = rows["review"].astype(object).where(rows["review"].notna(), "").astype(str)
+    unknown = sorted(set(review) - {"", *FINDING_REVIEWS})
     if unknown:
-        raise ValueError(f"findings.verdict holds {unknown!r}; expected one of {list(VERDICTS)!r} or missing")
-    if (matched & (verdict != "").to_numpy()).any():
-        raise ValueError("findings: a matched finding has a verdict; verdicts are of unmatched findings only")
+        raise ValueError(f"findings.review holds {unknown!r}; expected one of {list(FINDING_REVIEWS)!r} or missing")
+    if (matched & (review != "").to_numpy()).any():
+        raise ValueError("findings: a matched finding has a review; people review unmatched findings only")
     cited = {column: frames.numbers(rows[column], f"findings.{column}") for column in _CITED}
     if (cited["invalid_citations"] > cited["citations"]).any():
         raise ValueError("findings: more invalid citations than citations; `citations` counts all of them")
-    tallies = {name.replace(" ", "_"): (verdict == name).to_numpy() for name in VERDICTS}
-    has_verdict = (verdict != "").to_numpy()
+    tallies = {name.replace(" ", "_"): (review == name).to_numpy() for name in FINDING_REVIEWS}
+    has_review = (review != "").to_numpy()
     confirmed = matched & (rows["match_status"] == "confirmed").to_numpy()
-    waiting = (rows["state"] == "not_matched").to_numpy() & ~matched & ~has_verdict
+    waiting = (rows["state"] == "not_matched").to_numpy() & ~matched & ~has_review
     rows = rows.assign(
         findings=1,
         matched=matched,
         confirmed=confirmed,
         unmatched=~matched & ~waiting,
         not_matched=waiting,
-        reviewed=confirmed | has_verdict,
+        reviewed=confirmed | has_review,
         **tallies,
     )
     return rows.assign(**{column: np.nan_to_num(values) for column, values in cited.items()})

@@ -26,7 +26,7 @@ NO_JUDGE_MODEL: Final = ""
 ERROR_PAIRS: Final = ("trace_id", "error_id", "impact", "dimension", "relevant", "caught", "localized")
 SCORE_PAIRS: Final = ("trace_id", "dimension", "reference_score", "judge_score")
 RATINGS: Final = ("unit", "rater", "value")
-FINDINGS: Final = ("trace_id", "dimension", "finding_id", "matched", "verdict", "citations", "invalid_citations")
+FINDINGS: Final = ("trace_id", "dimension", "finding_id", "matched", "review", "citations", "invalid_citations")
 RATIONALES: Final = ("dimension", "trace_id", "repeat", "text")
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.estimate import Reason, present
-from tracejury.judging.agreement.findings import VERDICTS
+from tracejury.judging.agreement.findings import FINDING_REVIEWS
 from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, fisher_bounds, share_bounds
 from tracejury.judging.agreement.raters import by_cluster
 from tracejury.judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
@@ -17,7 +17,7 @@ from tracejury.judging.agreement.scores import exact_share, gwet, kappa
 
 MATCH_DECISIONS: Final = ("trace_id", "label_id", "finding_id", "matcher", "status")
 WORDS: Final = ("rejected", "confirmed")
-FINDING_DECISIONS: Final = ("trace_id", "finding_id", "reviewer", "verdict")
+FINDING_DECISIONS: Final = ("trace_id", "finding_id", "reviewer", "review")
 ALL: Final = "all"
 """Stands for both names where three people or more are taken together."""
 _ESTIMATES: Final = ("agreement", "kappa", "ac1", "alpha")
@@ -50,24 +50,24 @@ def matcher_columns() -> dict[str, str]:
 
 
 def reviewer_agreement(finding_decisions: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
-    """Every two people who gave a verdict on the same unmatched findings: how often the same one, and beyond chance.
+    """Every two people who reviewed the same unmatched findings: how often they say the same, and beyond chance.
 
-    `finding_decisions`, one row per (finding_id, reviewer): trace_id, verdict (`valid new error`, `false alarm` or
-    `duplicate`). One row per reviewer_a and reviewer_b (by name): n (findings that both judged), traces,
+    `finding_decisions`, one row per (finding_id, reviewer): trace_id, review (`valid new error`, `false alarm` or
+    `duplicate`). One row per reviewer_a and reviewer_b (by name): n (findings that both reviewed), traces,
     both_valid_new_error, both_false_alarm, both_duplicate, agreement (raw), Cohen's kappa, Gwet's AC1 and
-    Krippendorff's nominal alpha over the three verdicts, each with bounds (by trace, as
-    `scores.table_bounds`), reason (of an undefined alpha). Where three people or more gave verdicts, a first row `all`:
-    alpha and the share of equal pairs over all of them, n the findings that two or more judged; kappa and AC1 are of
+    Krippendorff's nominal alpha over the three reviews, each with bounds (by trace, as
+    `scores.table_bounds`), reason (of an undefined alpha). Where three people or more reviewed, a first row `all`:
+    alpha and the share of equal pairs over all of them, n the findings that two or more reviewed; kappa and AC1 are of
     two people. Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, findings beyond the paper. Edge: as for
     `matcher_agreement`; alpha needs two findings. Raises ValueError for absent columns, duplicate rows,
-    another verdict.
+    another review.
     """
-    words = _checked_verdicts(finding_decisions)
+    words = _checked_reviews(finding_decisions)
     columns = reviewer_columns()
     together = [_everyone(words, draws)] if words["reviewer"].nunique() > 2 else []
     rows: list[dict[str, float | int | str | None]] = [*together]
-    for a, b, tables in _pairs(words, "reviewer", len(VERDICTS)):
-        alike = np.diagonal(tables.sum(axis=0).reshape(len(VERDICTS), len(VERDICTS)))
+    for a, b, tables in _pairs(words, "reviewer", len(FINDING_REVIEWS)):
+        alike = np.diagonal(tables.sum(axis=0).reshape(len(FINDING_REVIEWS), len(FINDING_REVIEWS)))
         row = _row(tables, draws)
         alpha, n = float(row["alpha"] or 0), int(row["n"] or 0)
         few: Reason | None = "fewer than two pairable units" if n == 1 else _reason(alpha, n)
@@ -78,9 +78,9 @@ def reviewer_agreement(finding_decisions: pd.DataFrame, *, draws: int = DRAWS) -
 def decided_by_both(words: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     """What stands behind a row of the two tables: as many rows as its n, with what each person said.
 
-    `words`: `MATCH_DECISIONS` or `FINDING_DECISIONS`. Of `ALL`, what two people or more judged.
+    `words`: `MATCH_DECISIONS` or `FINDING_DECISIONS`. Of `ALL`, what two people or more decided.
     """
-    who, word = ("matcher", "status") if "matcher" in words else ("reviewer", "verdict")
+    who, word = ("matcher", "status") if "matcher" in words else ("reviewer", "review")
     units = [name for name in ("trace_id", "label_id", "finding_id") if name in words]
     decisions = words.astype(str).pivot(index=units, columns=who, values=word)
     shared = decisions[decisions.notna().sum(axis=1) > 1] if first == ALL else decisions[[first, second]].dropna()
@@ -89,7 +89,7 @@ def decided_by_both(words: pd.DataFrame, first: str, second: str) -> pd.DataFram
 
 def reviewer_columns() -> dict[str, str]:
     """Columns and types of `reviewer_agreement`."""
-    return _columns("reviewer", tuple(_alike(np.zeros(len(VERDICTS)))))
+    return _columns("reviewer", tuple(_alike(np.zeros(len(FINDING_REVIEWS)))))
 
 
 def _columns(who: str, counts: tuple[str, ...]) -> dict[str, str]:
@@ -111,13 +111,13 @@ def _checked(match_decisions: pd.DataFrame) -> pd.DataFrame:
     return words.assign(unit=unit, word=_coded(words["status"], "match_decisions.status", WORDS))
 
 
-def _checked_verdicts(finding_decisions: pd.DataFrame) -> pd.DataFrame:
-    """trace_id, unit (the finding), reviewer, word (the place of the verdict in `VERDICTS`)."""
+def _checked_reviews(finding_decisions: pd.DataFrame) -> pd.DataFrame:
+    """trace_id, unit (the finding), reviewer, word (the place of the review in `FINDING_REVIEWS`)."""
     frames.require(finding_decisions, "finding_decisions", FINDING_DECISIONS)
     words = finding_decisions[list(FINDING_DECISIONS)].astype(str)
     frames.require_unique(words, "finding_decisions", ["finding_id", "reviewer"])
     unit = pd.factorize(words["finding_id"])[0]
-    return words.assign(unit=unit, word=_coded(words["verdict"], "finding_decisions.verdict", VERDICTS))
+    return words.assign(unit=unit, word=_coded(words["review"], "finding_decisions.review", FINDING_REVIEWS))
 
 
 def _coded(values: pd.Series, name: str, known: tuple[str, ...]) -> np.ndarray:
@@ -179,14 +179,14 @@ def _row(tables: np.ndarray, draws: int) -> dict[str, float | int | str | None]:
 
 
 def _everyone(words: pd.DataFrame, draws: int) -> dict[str, float | int | str | None]:
-    """All reviewers at once: alpha, and the share of equal pairs of verdicts of a finding."""
-    verdicts = words.pivot(index="reviewer", columns="unit", values="word").astype("float64")
-    trace = words.drop_duplicates("unit").set_index("unit")["trace_id"].reindex(verdicts.columns)
-    matrix, clusters = verdicts.to_numpy(), pd.factorize(trace)[0]
+    """All reviewers at once: alpha, and the share of equal pairs of reviews of a finding."""
+    reviews = words.pivot(index="reviewer", columns="unit", values="word").astype("float64")
+    trace = words.drop_duplicates("unit").set_index("unit")["trace_id"].reindex(reviews.columns)
+    matrix, clusters = reviews.to_numpy(), pd.factorize(trace)[0]
     alpha = alpha_with_interval(matrix, "nominal", clusters=clusters, draws=draws)
     several = (~np.isnan(matrix)).sum(axis=0) >= 2
     units = pairable_units(matrix)
-    unanimous = [int(((units == word) | np.isnan(units)).all(axis=0).sum()) for word in range(len(VERDICTS))]
+    unanimous = [int(((units == word) | np.isnan(units)).all(axis=0).sum()) for word in range(len(FINDING_REVIEWS))]
     low, high = _equal_bounds(units, clusters[several], draws)
     return {
         "reviewer_a": ALL,
@@ -208,7 +208,7 @@ def _equal_bounds(units: Floats, clusters: np.ndarray, draws: int) -> tuple[floa
     """Bounds of the mean share of equal pairs, by trace."""
     if draws == 0 or not units.shape[1]:
         return None, None
-    counts = np.stack([(units == word).sum(axis=0) for word in range(len(VERDICTS))], axis=1)
+    counts = np.stack([(units == word).sum(axis=0) for word in range(len(FINDING_REVIEWS))], axis=1)
     rated = counts.sum(axis=1)
     equal = divide((counts * (counts - 1)).sum(axis=1), rated * (rated - 1))
     sums = by_cluster(np.stack([equal, np.ones(len(equal))], axis=1), clusters)
@@ -217,7 +217,7 @@ def _equal_bounds(units: Floats, clusters: np.ndarray, draws: int) -> tuple[floa
 
 
 def _alike(counts: np.ndarray) -> dict[str, int]:
-    names = (f"both_{verdict.replace(' ', '_')}" for verdict in VERDICTS)
+    names = (f"both_{review.replace(' ', '_')}" for review in FINDING_REVIEWS)
     return {name: int(count) for name, count in zip(names, counts, strict=True)}
 
 

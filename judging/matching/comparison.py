@@ -19,7 +19,7 @@ from tracejury.judging.matching.matches import (
     unmatched_labels,
 )
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, Pair
-from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, ErrorLabel, Finding, FindingVerdict
+from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, ErrorLabel, Finding, FindingReview
 from tracejury.judging.runs.verdicts import findings_of, to_outcome
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import version_names, versions_of
@@ -33,8 +33,8 @@ def compare_trace(
     findings = findings_of(connection, [cell.cell_key for cell in cells if cell.outcome.state in ANSWERED_STATES])
     errors = _errors(connection, trace_id, reference)
     unmatched = unmatched_labels(connection, trace_id=trace_id, annotator=reference)
-    decided, verdicts = decisions(connection, trace_id=trace_id), _verdicts(connection, findings)
-    pairs = _pairs(errors, cells, findings, decided, verdicts, unmatched)
+    decided, reviews = decisions(connection, trace_id=trace_id), _reviews(connection, findings)
+    pairs = _pairs(errors, cells, findings, decided, reviews, unmatched)
     spans = connection.execute(
         select(schema.span.c.span_id, schema.span.c.seq)
         .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
@@ -142,11 +142,11 @@ def _errors(connection: Connection, trace_id: str, reference: str) -> list[Error
     return [error for error in labels if error.is_complete]
 
 
-def _verdicts(
+def _reviews(
     connection: Connection, findings: Mapping[int, Sequence[tuple[int, Finding | None]]]
-) -> dict[int, FindingVerdict]:
+) -> dict[int, FindingReview]:
     keys = {key for pieces in findings.values() for key, _ in pieces}
-    return {key: verdict for key, verdict in finding_reviews(connection).items() if key in keys}
+    return {key: review for key, review in finding_reviews(connection).items() if key in keys}
 
 
 def _pairs(
@@ -154,7 +154,7 @@ def _pairs(
     cells: Iterable[JudgedCell],
     findings: Mapping[int, Sequence[tuple[int, Finding]]],
     decided: Iterable[Decision],
-    verdicts: Mapping[int, FindingVerdict],
+    reviews: Mapping[int, FindingReview],
     unmatched: Mapping[int, Set[str]],
 ) -> list[Pair]:
     by_label = {error.label_id: error for error in errors}
@@ -197,11 +197,11 @@ def _pairs(
     ]
     pairs += [
         Pair(
-            state="not proposed yet" if key in open_findings and key not in verdicts else "unmatched",
+            state="not proposed yet" if key in open_findings and key not in reviews else "unmatched",
             finding_key=key,
             finding=finding,
             rubric=rubric,
-            verdict=verdicts.get(key),
+            review=reviews.get(key),
             rejected=tuple(refused[key]),
         )
         for key, (finding, rubric) in by_key.items()

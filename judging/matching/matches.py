@@ -33,7 +33,7 @@ from tracejury.judging.records import (
     ErrorLabel,
     Evidence,
     Finding,
-    FindingVerdict,
+    FindingReview,
     Match,
     MatchStatus,
 )
@@ -205,19 +205,19 @@ def _rivals(connection: Connection, error: ErrorLabel, finding_key: int, cell: A
 
 
 def review_finding(
-    connection: Connection, *, finding_key: int, verdict: FindingVerdict | None, author: str
+    connection: Connection, *, finding_key: int, review: FindingReview | None, author: str
 ) -> str | None:
-    """A person's verdict on a finding that matches no reference error; None takes it back.
+    """Store a person's review of a finding that matches no reference error; None withdraws it.
 
     A valid new error becomes a candidate label of `CANDIDATES`, credited to the judge: its id is returned. It
     counts in no table before somebody adjudicates it. Raises `KeyError` for an unknown finding.
     """
     label_id = None
-    if verdict == "valid new error":
+    if review == "valid new error":
         label_id = _add_candidate(connection, finding_key, author)
     connection.execute(
         insert(tables.finding_review).values(
-            finding_key=finding_key, verdict=verdict, author=author, label_id=label_id, created_at=now()
+            finding_key=finding_key, review=review, author=author, label_id=label_id, created_at=now()
         )
     )
     return label_id
@@ -380,26 +380,26 @@ def cited_spans(connection: Connection, finding_keys: Sequence[int]) -> dict[int
     return {key: frozenset(span_ids) for key, span_ids in spans.items()}
 
 
-def finding_reviews(connection: Connection) -> dict[int, FindingVerdict]:
-    """The newest verdict on each reviewed finding that its author has not taken back.
+def finding_reviews(connection: Connection) -> dict[int, FindingReview]:
+    """The newest review of each finding that its author has not withdrawn.
 
-    A jury's finding that nobody has reviewed has the verdict of its members' findings: the best of theirs.
+    A jury's finding that nobody has reviewed has the review of its members' findings: the best of theirs.
     """
     table = tables.finding_review
     rows = connection.execute(
-        select(table.c.finding_key, table.c.author, table.c.verdict).order_by(table.c.row_key)
+        select(table.c.finding_key, table.c.author, table.c.review).order_by(table.c.row_key)
     ).all()
-    by_author = {(row.finding_key, row.author): row.verdict for row in rows}
+    by_author = {(row.finding_key, row.author): row.review for row in rows}
     order = {(row.finding_key, row.author): number for number, row in enumerate(rows)}
-    standing = sorted((key for key, verdict in by_author.items() if verdict is not None), key=order.__getitem__)
+    standing = sorted((key for key, review in by_author.items() if review is not None), key=order.__getitem__)
     reviewed = {finding_key: by_author[finding_key, author] for finding_key, author in standing}
     return {**_reviews_of_members(connection, reviewed), **reviewed} if reviewed else {}
 
 
-_BEST_LAST: tuple[FindingVerdict, ...] = ("false alarm", "duplicate", "valid new error")
+_BEST_LAST: tuple[FindingReview, ...] = ("false alarm", "duplicate", "valid new error")
 
 
-def _reviews_of_members(connection: Connection, reviewed: Mapping[int, FindingVerdict]) -> dict[int, FindingVerdict]:
+def _reviews_of_members(connection: Connection, reviewed: Mapping[int, FindingReview]) -> dict[int, FindingReview]:
     joint = tables.joint_finding
     pairs = connection.execute(select(joint.c.finding_key, joint.c.member_key)).all()
     reviews = [(row.finding_key, reviewed[row.member_key]) for row in pairs if row.member_key in reviewed]
@@ -439,16 +439,16 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
 
 
 def finding_decisions(connection: Connection) -> pd.DataFrame:
-    """Every person's verdict that stands on every finding: trace_id, dimension, judge_model, finding_id, reviewer,
-    verdict.
+    """Every person's review that stands of every finding: trace_id, dimension, judge_model, finding_id, reviewer,
+    review.
 
-    The input of `judging.agreement.matchers`: a verdict that its author took back counts no more.
+    The input of `judging.agreement.matchers`: a review that its author withdrew no longer counts.
     """
     names, review = version_names(connection), tables.finding_review
     rows = connection.execute(
         select(
             _cell.c.trace_id, _cell.c.judge_version,
-            review.c.finding_key, review.c.author, review.c.verdict,
+            review.c.finding_key, review.c.author, review.c.review,
         )
         .join(_finding, _finding.c.finding_key == review.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
@@ -458,13 +458,13 @@ def finding_decisions(connection: Connection) -> pd.DataFrame:
     statements = [
         (
             row.trace_id, names[row.judge_version].dimension, names[row.judge_version].judge_model, row.finding_key,
-            row.author, row.verdict,
+            row.author, row.review,
         )
         for row in newest_word.values()
-        if row.verdict is not None
+        if row.review is not None
     ]  # fmt: skip
     return pd.DataFrame(
-        statements, columns=["trace_id", "dimension", "judge_model", "finding_id", "reviewer", "verdict"]
+        statements, columns=["trace_id", "dimension", "judge_model", "finding_id", "reviewer", "review"]
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracejury.judging.matching.matches import Decision
-from tracejury.judging.records import ErrorLabel, Failure, Finding, FindingVerdict, ScoreLabel, Verdict
+from tracejury.judging.records import ErrorLabel, Failure, Finding, FindingReview, ScoreLabel, Verdict
 
 PairState = Literal["localized", "caught", "missed", "unmatched", "not proposed yet"]
 """`not proposed yet`: an error or a finding alone, before any matching has compared the two."""
@@ -34,7 +34,7 @@ class Pair:
     finding: Finding | None = None
     rubric: str | None = None
     decision: Decision | None = None
-    verdict: FindingVerdict | None = None
+    review: FindingReview | None = None
     rejected: tuple[int | str, ...] = ()
 
     @property
@@ -50,7 +50,7 @@ class Pair:
             return True
         if self.decision is not None:
             return self.decision.status != "proposed"
-        return self.verdict is not None
+        return self.review is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

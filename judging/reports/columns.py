@@ -165,7 +165,7 @@ def _with_spending(connection: Connection, cells: pd.DataFrame, is_check: pd.Ser
 
 
 def _findings(connection: Connection) -> pd.DataFrame:
-    """finding_id, cell_key, citations, invalid_citations, verdict."""
+    """finding_id, cell_key, citations, invalid_citations, review."""
     finding, citation = tables.finding, tables.citation
     cited = func.count(citation.c.citation_key)
     counts = _frame(
@@ -180,8 +180,8 @@ def _findings(connection: Connection) -> pd.DataFrame:
     )
     whole = {"finding_id": "int64", "cell_key": "int64", "citations": "int64", "invalid_citations": "int64"}
     counted_findings = keys.merge(counts, on="finding_id", how="left").fillna({"citations": 0, "invalid_citations": 0})
-    verdicts = pd.Series(finding_reviews(connection), dtype="str")
-    return counted_findings.astype(whole).assign(verdict=counted_findings["finding_id"].map(verdicts).astype("str"))
+    reviews = pd.Series(finding_reviews(connection), dtype="str")
+    return counted_findings.astype(whole).assign(review=counted_findings["finding_id"].map(reviews).astype("str"))
 
 
 def _predictions(connection: Connection) -> pd.DataFrame:

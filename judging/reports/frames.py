@@ -675,7 +675,7 @@ def _findings(
     own_findings = findings.merge(about, on="cell_key", how="inner")
     matched = own_findings["finding_id"].isin(decided["finding_id"])
     columns = [
-        "trace_id", "dimension", "judge_model", "split", "finding_id", "matched", "verdict", "citations",
+        "trace_id", "dimension", "judge_model", "split", "finding_id", "matched", "review", "citations",
         "invalid_citations", "match_status", "state",
     ]  # fmt: skip
     best = decided.sort_values("status", kind="stable").drop_duplicates("finding_id")  # confirmed before proposed
@@ -686,7 +686,7 @@ def _findings(
         state=pd.Series("scored", index=own_findings.index).mask(is_open, "not_matched"),
         split=_splits(own_findings["trace_id"], filters),
         matched=matched,
-        verdict=own_findings["verdict"].mask(matched),
+        review=own_findings["review"].mask(matched),
     )[columns]
 
 

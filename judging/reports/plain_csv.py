@@ -43,7 +43,7 @@ _FLAGS: Final[dict[InputName, tuple[str, ...]]] = {
     "findings": ("matched",),
     "unit_labels": ("judge_label", "reference_label"),
 }
-_MAY_BE_EMPTY: Final = frozenset({"impact", "verdict", "text", "category", "location", "description", "slice"})
+_MAY_BE_EMPTY: Final = frozenset({"impact", "review", "text", "category", "location", "description", "slice"})
 _WORDS: Final = dict.fromkeys(("true", "yes", "1", "1.0"), True) | dict.fromkeys(("false", "no", "0", "0.0"), False)
 
 

@@ -498,7 +498,7 @@ finding_review = Table(
     metadata,
     _key("row_key"),
     Column("finding_key", ForeignKey("finding.finding_key"), nullable=False, index=True),
-    Column("verdict", Text, comment="valid new error, false alarm, duplicate; empty when cleared"),
+    Column("review", Text, comment="valid new error, false alarm, duplicate; empty when cleared"),
     Column("author", Text, nullable=False),
     Column("label_id", Text, comment="the candidate label that came of it"),
     _when(),

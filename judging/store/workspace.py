@@ -23,7 +23,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 DEFAULT_HOME = ".tracejury"
 FILE = "tracejury.db"
 SECRET = "secret"
-HEAD = "0101"  # the newest migration: tests hold it against the migrations folder
+HEAD = "0102"  # the newest migration: tests hold it against the migrations folder
 
 
 class WorkspaceError(Exception):

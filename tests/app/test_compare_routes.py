@@ -179,19 +179,19 @@ def unmatched_after_rejection(space: Workspace, client: TestClient) -> tuple[str
     return comparison.trace_id, pair.finding_key
 
 
-def test_an_unmatched_finding_gets_a_verdict_and_loses_it_again(full: Workspace, client: TestClient) -> None:
+def test_an_unmatched_finding_gets_a_review_and_loses_it_again(full: Workspace, client: TestClient) -> None:
     trace_id, key = unmatched_after_rejection(full, client)
-    client.post("/api/compare/decide", json=body(full, trace_id, finding_key=key, verdict="false alarm"))
+    client.post("/api/compare/decide", json=body(full, trace_id, finding_key=key, review="false alarm"))
     with read_transaction(full.engine) as connection:
         assert finding_reviews(connection)[key] == "false alarm"
-    client.post("/api/compare/decide", json=body(full, trace_id, finding_key=key, verdict=None))
+    client.post("/api/compare/decide", json=body(full, trace_id, finding_key=key, review=None))
     with read_transaction(full.engine) as connection:
         assert key not in finding_reviews(connection)
 
 
-def test_a_matched_finding_takes_no_verdict(full: Workspace, client: TestClient) -> None:
+def test_a_matched_finding_takes_no_review(full: Workspace, client: TestClient) -> None:
     comparison, pair = comparison_with(full, "localized")
-    sent = body(full, comparison.trace_id, finding_key=pair.finding_key, verdict="false alarm")
+    sent = body(full, comparison.trace_id, finding_key=pair.finding_key, review="false alarm")
     answer = client.post("/api/compare/decide", json=sent)
     assert answer.status_code == 409
     assert "matched" in answer.json()["error"]
@@ -229,14 +229,14 @@ def test_a_finding_of_another_trace_cannot_be_decided_here(full: Workspace, clie
         others = [
             t for t in undecided(connection, reference="ada", judge_model=JUDGE_MODEL) if t != comparison.trace_id
         ]
-    sent = body(full, others[0], finding_key=pair.finding_key, verdict="false alarm")
+    sent = body(full, others[0], finding_key=pair.finding_key, review="false alarm")
     assert client.post("/api/compare/decide", json=sent).status_code == 422
 
 
 @pytest.mark.parametrize("token", ["", "forged", None])
 def test_without_a_genuine_token_nothing_is_answered(full: Workspace, client: TestClient, token: str | None) -> None:
     comparison, pair = comparison_with(full, "localized")
-    sent = body(full, comparison.trace_id, finding_key=pair.finding_key, verdict="duplicate") | {"token": token}
+    sent = body(full, comparison.trace_id, finding_key=pair.finding_key, review="duplicate") | {"token": token}
     assert client.post("/api/compare/decide", json=sent).status_code == 401
     answer = client.get(f"/api/compare/texts/{comparison.trace_id}", params={"token": token or ""})
     assert answer.status_code == 401
@@ -246,7 +246,7 @@ def test_a_token_that_has_run_out_decides_nothing(
     full: Workspace, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     comparison, pair = comparison_with(full, "localized")
-    sent = body(full, comparison.trace_id, finding_key=pair.finding_key, verdict="duplicate")
+    sent = body(full, comparison.trace_id, finding_key=pair.finding_key, review="duplicate")
     later = time.time() + grants.MAX_AGE_S + 1
     monkeypatch.setattr(time, "time", lambda: later)
     answers = [

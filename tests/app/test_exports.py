@@ -134,13 +134,13 @@ def test_a_cell_that_begins_like_a_formula_is_quoted(shown: Workspace) -> None:
 
 
 def test_columns_of_parquet_have_their_type_where_nothing_is_in_them(shown: Workspace) -> None:
-    """A verdict that nobody gave is text all the same, a confidence a whole number: files of two days can be joined."""
+    """A review that nobody wrote is text all the same, a confidence a whole number: files of two days can be joined."""
     types = {
         name: {column.name: str(column.type) for column in schema_of(name)} for name in ("scores", "findings", "labels")
     }
     assert types["scores"]["confidence"] == "int64"
     assert types["scores"]["value"] == "double"
-    assert types["findings"]["verdict"] == types["labels"]["description"] == "string"
+    assert types["findings"]["review"] == types["labels"]["description"] == "string"
     assert not [columns for columns in types.values() if "null" in columns.values()]
 
 

@@ -316,7 +316,7 @@ class _Answers:
                 left[hit["annotator"]].remove(hit)
                 self._match(key, hit, cited, common["repeat"])
             elif hit is None and rng.random() < 0.1:
-                self.reviews.append({"finding_key": key, "verdict": rng.choice(("valid new error", "false alarm")),
+                self.reviews.append({"finding_key": key, "review": rng.choice(("valid new error", "false alarm")),
                                      "author": "ada", "label_id": None, "created_at": T0})  # fmt: skip
 
     def _match(self, finding: int, error: Row, cited: list[str], repeat: int) -> None:

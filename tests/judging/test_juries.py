@@ -244,12 +244,12 @@ class TestStore:
             decide(connection, label_id="e1", finding_key=member.finding_key, status="rejected", author="ada")
             assert statuses(connection)[first] == "proposed"
 
-    def test_a_verdict_on_a_member_s_extra_finding_holds_for_the_jury(self, grid: Grid) -> None:
+    def test_a_review_of_a_members_unmatched_finding_holds_for_the_jury(self, grid: Grid) -> None:
         label(grid)
         with write_transaction(grid.engine) as connection:
             compared = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model="c · jury")
             key = next(pair.finding_key for pair in compared.pairs if pair.finding_key is not None)
-            review_finding(connection, finding_key=key, verdict="false alarm", author="ada")
+            review_finding(connection, finding_key=key, review="false alarm", author="ada")
             reviewed = finding_reviews(connection)
             first, other = jury_keys(connection)
             assert sorted(reviewed.values()) == ["false alarm", "false alarm"]

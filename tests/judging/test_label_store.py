@@ -45,7 +45,7 @@ from tracejury.judging.matching.matches import (
     review_finding,
 )
 from tracejury.judging.matching.rule import RULE
-from tracejury.judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
+from tracejury.judging.records import Call, Citation, Failure, Finding, FindingReview, Review, ScoreLabel, Verdict
 from tracejury.judging.reports.export import facts_of, selected_decisions
 from tracejury.judging.reports.filters import Filters, Split, read_split
 from tracejury.judging.reports.frames import load_frames, revision
@@ -650,16 +650,16 @@ class TestMatches:
         with read_transaction(matched.engine) as connection:
             assert [d.localized for d in decisions(connection)] == [False]
 
-    def test_taking_back_ones_verdict_leaves_that_of_another(self, matched: Workspace) -> None:
-        for verdict_, author in (("false alarm", "ann"), ("duplicate", "bob"), (None, "bob")):
+    def test_withdrawing_ones_review_leaves_that_of_another(self, matched: Workspace) -> None:
+        for review, author in (("false alarm", "ann"), ("duplicate", "bob"), (None, "bob")):
             with write_transaction(matched.engine) as connection:
-                review_finding(connection, finding_key=2, verdict=verdict_, author=author)  # type: ignore[arg-type]
+                review_finding(connection, finding_key=2, review=review, author=author)  # type: ignore[arg-type]
         with read_transaction(matched.engine) as connection:
             assert finding_reviews(connection) == {2: "false alarm"}
 
     def test_a_valid_new_error_becomes_a_candidate_credited_to_the_judge(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:
-            label_id = review_finding(connection, finding_key=2, verdict="valid new error", author="ada")
+            label_id = review_finding(connection, finding_key=2, review="valid new error", author="ada")
         with read_transaction(matched.engine) as connection:
             (label,) = [one for one in error_labels(connection) if one.label_id == label_id]
             assert len(load_frames(connection, Filters()).error_pairs) == 2
@@ -677,20 +677,20 @@ class TestMatches:
         ]  # fmt: skip
         assert matcher_agreement(words, draws=0)["agreement"].tolist() == [0, 1, 0]
 
-    def test_people_who_judge_the_same_finding_have_an_agreement(self, matched: Workspace) -> None:
-        reviews: list[tuple[str, FindingVerdict | None]] = [
+    def test_people_who_review_the_same_finding_have_an_agreement(self, matched: Workspace) -> None:
+        reviews: list[tuple[str, FindingReview | None]] = [
             ("ann", "false alarm"), ("bob", "duplicate"), ("ann", "duplicate"), ("cat", "false alarm"), ("cat", None),
         ]  # fmt: skip
-        for author, verdict in reviews:
+        for author, review in reviews:
             with write_transaction(matched.engine) as connection:
-                review_finding(connection, finding_key=2, verdict=verdict, author=author)
+                review_finding(connection, finding_key=2, review=review, author=author)
         with read_transaction(matched.engine) as connection:
             words = finding_decisions(connection)
             by_format = {
                 form: selected_decisions(connection, Filters(trace_formats=(form,)))
                 for form in ("otlp", "gaia2", "trail")
             }
-        assert words[["finding_id", "reviewer", "verdict"]].to_numpy().tolist() == [
+        assert words[["finding_id", "reviewer", "review"]].to_numpy().tolist() == [
             [2, "ann", "duplicate"], [2, "bob", "duplicate"],
         ]  # fmt: skip
         assert reviewer_agreement(words, draws=0)["agreement"].tolist() == [1]
@@ -709,13 +709,13 @@ class TestMatches:
         with pytest.raises(KeyError), write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=99, status="confirmed", author="ada")
 
-    def test_a_verdict_on_an_extra_finding_stands_in_the_findings_frame(self, matched: Workspace) -> None:
+    def test_a_review_of_an_unmatched_finding_stands_in_the_findings_frame(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:
-            review_finding(connection, finding_key=2, verdict="false alarm", author="ada")
+            review_finding(connection, finding_key=2, review="false alarm", author="ada")
         with read_transaction(matched.engine) as connection:
             findings = load_frames(connection, Filters()).findings.set_index("finding_id")
         assert findings.loc[1, "matched"]
-        assert findings.loc[2, "verdict"] == "false alarm"
+        assert findings.loc[2, "review"] == "false alarm"
 
 
 class TestSchema:

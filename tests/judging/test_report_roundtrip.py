@@ -12,7 +12,7 @@ from sqlalchemy import select
 from tests.benchmarks.large import Size, build
 
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.agreement.findings import VERDICTS
+from tracejury.judging.agreement.findings import FINDING_REVIEWS
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.majority import ReferenceKind
 from tracejury.judging.agreement.match_rates import RULE_RATES
@@ -43,8 +43,8 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
                 word: Any = rng.choice(["confirmed", "rejected"])
                 decide(connection, label_id=label_id, finding_key=key, status=word, author=who)
             for key in keys[-40:]:
-                verdict: Any = rng.choice(VERDICTS[1:] if key % 2 else VERDICTS)
-                review_finding(connection, finding_key=key, verdict=str(verdict), author=who)
+                review: Any = rng.choice(FINDING_REVIEWS[1:] if key % 2 else FINDING_REVIEWS)
+                review_finding(connection, finding_key=key, review=str(review), author=who)
     return opened
 
 

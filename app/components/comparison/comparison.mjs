@@ -164,8 +164,8 @@ class Comparison {
       acts.push(this.button("Different errors", "N", () => this.decide("rejected"), { title: TJ_TERMS.rejected }));
     }
     if (pair.finding && !pair.error) {
-      for (const [label, key, verdict] of TJC_VERDICTS) {
-        acts.push(this.button(label, key, () => this.review(verdict), { "aria-pressed": String(pair.verdict === verdict), title: TJ_TERMS[verdict] }));
+      for (const [label, key, review] of TJC_REVIEWS) {
+        acts.push(this.button(label, key, () => this.saveReview(review), { "aria-pressed": String(pair.review === review), title: TJ_TERMS[review] }));
       }
     }
     const partners = this.partners(pair);
@@ -173,7 +173,7 @@ class Comparison {
       acts.push(this.isMatching ? this.partnerNode(partners) : this.button("Match…", "M", () => this.matching(), { title: TJ_TERMS.match }));
     }
     acts.push(tjcEl("span", { class: "tjc-grow" }));
-    const state = this.message ? tjcEl("span", { class: "tjc-error", role: "alert", text: this.message }) : tjcEl("span", { class: "tjc-quiet", title: TJ_TERMS[pair.verdict || pair.status], text: tjcDecision(pair) });
+    const state = this.message ? tjcEl("span", { class: "tjc-error", role: "alert", text: this.message }) : tjcEl("span", { class: "tjc-quiet", title: TJ_TERMS[pair.review || pair.status], text: tjcDecision(pair) });
     return tjcEl("div", { class: "tjc-acts" }, ...acts, state);
   }
 
@@ -324,7 +324,7 @@ class Comparison {
     const acts = { j: () => this.step(1), k: () => this.step(-1), u: () => this.next(), z: () => this.undo(), "?": () => this.showKeys() };
     if (!pair) return acts;
     if (pair.error && pair.finding) Object.assign(acts, { y: () => this.decide("confirmed"), n: () => this.decide("rejected") });
-    if (pair.finding && !pair.error) for (const [, key, verdict] of TJC_VERDICTS) acts[key.toLowerCase()] = () => this.review(verdict);
+    if (pair.finding && !pair.error) for (const [, key, review] of TJC_REVIEWS) acts[key.toLowerCase()] = () => this.saveReview(review);
     if (!pair.error) this.candidates(pair).forEach(({ error }, place) => (acts[String(place + 1)] = () => this.matchError(error.id)));
     if ((!pair.error || !pair.finding) && this.partners(pair).length) acts.m = () => this.matching();
     return acts;
@@ -337,9 +337,9 @@ class Comparison {
     return this.save({ label_id: pair.error.id, finding_key: pair.finding.key, status });
   }
 
-  review(verdict) {
+  saveReview(review) {
     const pair = this.pair;
-    return this.save({ finding_key: pair.finding.key, verdict: pair.verdict === verdict ? null : verdict });
+    return this.save({ finding_key: pair.finding.key, review: pair.review === review ? null : review });
   }
 
   matchError(labelId) {
@@ -386,7 +386,7 @@ class Comparison {
     this.message = "";
     this.isMatching = false;
     if (isUndo) this.undoable.pop();
-    else this.undoable.push(decision.status ? { ...decision, status: "undo" } : { finding_key: decision.finding_key, verdict: before ? before.verdict : null });
+    else this.undoable.push(decision.status ? { ...decision, status: "undo" } : { finding_key: decision.finding_key, review: before ? before.review : null });
     this.hold(answer);
     if (isUndo) {
       const back = this.pairs.find((pair) => pair.finding && pair.finding.key === decision.finding_key && (!decision.label_id || !pair.error || pair.error.id === decision.label_id));
@@ -460,7 +460,7 @@ class Comparison {
   }
 }
 
-const TJC_VERDICTS = [
+const TJC_REVIEWS = [
   ["Valid new error", "V", "valid new error"],
   ["False alarm", "F", "false alarm"],
   ["Duplicate", "D", "duplicate"],
@@ -495,7 +495,7 @@ function tjcName(pair) {
 }
 
 function tjcDecision(pair) {
-  if (pair.verdict) return pair.verdict;
+  if (pair.review) return pair.review;
   if (pair.status === "confirmed") return `confirmed by ${pair.author}`;
   if (pair.status === "proposed") return `proposed, confidence ${pair.confidence.toFixed(2)}`;
   if (pair.state === "unmatched") return "not reviewed";

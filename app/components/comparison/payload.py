@@ -127,7 +127,7 @@ def _pair(pair: Pair, reading: TraceText) -> dict[str, Json]:
         "author": None if decision is None else decision.author,
         "confidence": None if decision is None else decision.confidence,
         "reasons": [] if decision is None else list(decision.reasons),
-        "verdict": pair.verdict,
+        "review": pair.review,
         "rejected": len(pair.rejected),
     }
 

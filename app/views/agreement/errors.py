@@ -280,7 +280,7 @@ def drill_into_findings(filters: Filters, judge_model: str, dimension: str, spli
         (findings["judge_model"] == judge_model) & (findings["dimension"] == dimension) & (findings["split"] == split)
     ]
     rows = findings_said(open_to_me(rows).sort_values("matched", kind="stable").head(MOST_ROWS))
-    words = rows[["trace_id", "finding_id", "judge_model", "matched", "verdict", "impact", "description", "cites"]]
+    words = rows[["trace_id", "finding_id", "judge_model", "matched", "review", "impact", "description", "cites"]]
     row = listing(
         words.assign(cites=words["cites"].map(lambda cites: ", ".join(map(str, cites)))), key="behind-findings"
     )

@@ -15,7 +15,7 @@ def findings(**more: object) -> pd.DataFrame:
             "dimension": "LC",
             "finding_id": ["f1", "f2", "f3", "f1", "f2"],
             "matched": [True, False, False, False, False],
-            "verdict": [None, "valid new error", "false alarm", "duplicate", None],
+            "review": [None, "valid new error", "false alarm", "duplicate", None],
             "citations": [2, 1, 0, 3, 1],
             "invalid_citations": [0, 1, 0, 1, 0],
         }
@@ -25,7 +25,7 @@ def findings(**more: object) -> pd.DataFrame:
 
 def test_finding_precision_is_matched_or_valid_among_reviewed() -> None:
     row = finding_table(findings()).iloc[0]
-    # reviewed: the match and three verdicts; right: the match and the valid new error
+    # reviewed: the match and three reviews; right: the match and the valid new error
     assert (row["reviewed"], row["finding_precision"]) == (4, 0.5)
     assert (row["findings"], row["matched"], row["unmatched"], row["duplicate"]) == (5, 1, 4, 1)
     assert row["finding_precision_low"] < 0.5 < row["finding_precision_high"]
@@ -33,20 +33,20 @@ def test_finding_precision_is_matched_or_valid_among_reviewed() -> None:
 
 def test_a_proposed_match_is_nobodys_review_and_bounds_the_precision() -> None:
     row = finding_table(findings(match_status=["proposed", None, None, None, None])).iloc[0]
-    # reviewed: three verdicts, one of them valid; of five findings two are open
+    # reviewed: three reviews, one of them valid; of five findings two are open
     assert (row["reviewed"], row["finding_precision"]) == (3, 1 / 3)
     assert (row["finding_precision_lowest"], row["finding_precision_highest"]) == (1 / 5, 3 / 5)
-    nobody = finding_table(findings(match_status="proposed", verdict=None)).iloc[0]
+    nobody = finding_table(findings(match_status="proposed", review=None)).iloc[0]
     assert np.isnan(nobody["finding_precision"])
     assert (nobody["finding_precision_lowest"], nobody["finding_precision_highest"]) == (0, 1)
     assert nobody["reason"] == "no finding reviewed"
 
 
 def test_findings_that_no_matching_has_compared_are_not_unmatched() -> None:
-    row = finding_table(findings(state=["scored"] * 3 + ["not_matched"] * 2, verdict=None)).iloc[0]
+    row = finding_table(findings(state=["scored"] * 3 + ["not_matched"] * 2, review=None)).iloc[0]
     assert (row["matched"], row["unmatched"], row["not_matched"]) == (1, 2, 2)
     assert row["unmatched_per_trace"] == 2  # of the first trace alone
-    never = finding_table(findings(state="not_matched", matched=False, verdict=None)).iloc[0]
+    never = finding_table(findings(state="not_matched", matched=False, review=None)).iloc[0]
     assert np.isnan(never["unmatched_per_trace"])
     assert never["reason"].startswith("no matches proposed yet")
 
@@ -72,7 +72,7 @@ def test_findings_of_one_trace_are_drawn_together() -> None:
     """Ten findings a trace, all right or all wrong: 20 traces tell as much as 20 findings, not as 200."""
     rows = [
         {"trace_id": f"t{t}", "dimension": "LC", "finding_id": f"f{f}", "matched": t % 2 == 0,
-         "verdict": None if t % 2 == 0 else "false alarm", "citations": 1, "invalid_citations": t % 2}
+         "review": None if t % 2 == 0 else "false alarm", "citations": 1, "invalid_citations": t % 2}
         for t in range(20) for f in range(10)
     ]  # fmt: skip
     row = finding_table(pd.DataFrame(rows), draws=1000).iloc[0]
@@ -85,7 +85,7 @@ def test_findings_of_one_trace_are_drawn_together() -> None:
 
 
 def test_a_share_of_exactly_0_or_1_is_as_sure_as_its_traces() -> None:
-    given = findings(matched=True, verdict=None, invalid_citations=0)
+    given = findings(matched=True, review=None, invalid_citations=0)
     row, traces = finding_table(given).iloc[0], given["trace_id"].nunique()
     assert (row["finding_precision"], row["finding_precision_high"]) == (1, 1)
     assert row["finding_precision_low"] == pytest.approx((wilson(traces, traces) or (0, 0))[0])
@@ -93,7 +93,7 @@ def test_a_share_of_exactly_0_or_1_is_as_sure_as_its_traces() -> None:
 
 
 def test_nothing_reviewed_and_nothing_cited_are_undefined_not_zero() -> None:
-    row = finding_table(findings(matched=False, verdict=None, citations=0, invalid_citations=0)).iloc[0]
+    row = finding_table(findings(matched=False, review=None, citations=0, invalid_citations=0)).iloc[0]
     assert np.isnan(row["finding_precision"])
     assert np.isnan(row["invalid_citation_rate"])
 
@@ -101,8 +101,8 @@ def test_nothing_reviewed_and_nothing_cited_are_undefined_not_zero() -> None:
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("matched", True, "a matched finding has a verdict"),
-        ("verdict", "maybe", "expected one of"),
+        ("matched", True, "a matched finding has a review"),
+        ("review", "maybe", "expected one of"),
         ("invalid_citations", 9, "more invalid citations"),
         ("matched", None, "matched is missing"),
         ("finding_id", "f1", "duplicate rows"),
@@ -116,7 +116,7 @@ def test_a_contradiction_is_named(column: str, value: object, message: str) -> N
 def test_an_undefined_rate_says_why() -> None:
     rows = findings()
     assert finding_table(rows).iloc[0]["reason"] is None
-    bare = rows.assign(matched=False, verdict=None, citations=0, invalid_citations=0)
+    bare = rows.assign(matched=False, review=None, citations=0, invalid_citations=0)
     row = finding_table(bare).iloc[0]
     assert np.isnan([row["finding_precision"], row["invalid_citation_rate"]]).all()
     assert row["reason"] == "no finding reviewed; no citations"

@@ -84,12 +84,12 @@ def test_bad_words_are_named(rows: list[tuple[str, str, str]], message: str) -> 
         matcher_agreement(words(ann=rows))
 
 
-def verdicts(**said: str) -> pd.DataFrame:
+def reviews(**said: str) -> pd.DataFrame:
     """Rows by reviewer, a letter a finding (V valid new error, F false alarm, D duplicate, . none), two a trace."""
     names = {"V": "valid new error", "F": "false alarm", "D": "duplicate"}
     return pd.DataFrame(
         [
-            {"trace_id": f"t{n // 2}", "finding_id": n, "reviewer": who, "verdict": names[letter]}
+            {"trace_id": f"t{n // 2}", "finding_id": n, "reviewer": who, "review": names[letter]}
             for who, letters in said.items()
             for n, letter in enumerate(letters)
             if letter != "."
@@ -97,13 +97,13 @@ def verdicts(**said: str) -> pd.DataFrame:
     )
 
 
-def test_two_peoples_verdicts_by_hand() -> None:
+def test_two_peoples_reviews_by_hand() -> None:
     """Alike on 5 of 6. Shares of ann 3, 2, 1 sixths, of bob 2, 3, 1: chance (6 + 6 + 1) / 36 = 13/36.
 
     AC1: shares of both 5/12, 5/12, 2/12; chance (2 x 35/144 + 20/144) / 2 = 5/16. Alpha: values 5, 5, 2 of 12;
     observed 2 of 12, chance (144 - 54) / (12 x 11).
     """
-    row = reviewer_agreement(verdicts(ann="VVVFFD.", bob="VVFFFD."), draws=300).iloc[0]
+    row = reviewer_agreement(reviews(ann="VVVFFD.", bob="VVFFFD."), draws=300).iloc[0]
     assert (row["n"], row["traces"]) == (6, 3)
     assert row[["both_valid_new_error", "both_false_alarm", "both_duplicate"]].tolist() == [2, 2, 1]
     assert row["agreement"] == pytest.approx(5 / 6)
@@ -114,13 +114,13 @@ def test_two_peoples_verdicts_by_hand() -> None:
         assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
 
 
-def test_verdicts_agree_as_krippendorff_and_scikit_learn_say() -> None:
+def test_reviews_agree_as_krippendorff_and_scikit_learn_say() -> None:
     rng = np.random.default_rng(5)
     for _ in range(100):
         said = {
             who: "".join(rng.choice(list("VFD."), p=[0.4, 0.3, 0.1, 0.2], size=30)) for who in ("ann", "bob", "cat")
         }
-        table = reviewer_agreement(verdicts(**said), draws=0).set_index(["reviewer_a", "reviewer_b"])
+        table = reviewer_agreement(reviews(**said), draws=0).set_index(["reviewer_a", "reviewer_b"])
         coded = np.array([["VFD".find(letter) for letter in letters] for letters in said.values()], dtype=float)
         coded[coded < 0] = np.nan
         known = krippendorff.alpha(coded, level_of_measurement="nominal")
@@ -132,23 +132,23 @@ def test_verdicts_agree_as_krippendorff_and_scikit_learn_say() -> None:
         assert row["kappa"] == pytest.approx(cohen_kappa_score(coded[0, both], coded[1, both]))
 
 
-def test_verdicts_without_variation_or_a_second_person_say_so() -> None:
-    table = reviewer_agreement(verdicts(ann="FF", bob="FF"), draws=50)
+def test_reviews_without_variation_or_a_second_person_say_so() -> None:
+    table = reviewer_agreement(reviews(ann="FF", bob="FF"), draws=50)
     assert table["reason"].tolist() == ["no variation"]
     assert table["agreement"].tolist() == [1]
     assert table["agreement_low"].item() == pytest.approx((wilson(1, 1) or (0, 0))[0])  # all of one trace
     assert table["ac1"].tolist() == [1]
-    assert reviewer_agreement(verdicts(ann="FF")).empty
-    assert reviewer_agreement(verdicts(ann="F.", bob=".F"), draws=50)["reason"].tolist() == ["no pairs"]
-    assert reviewer_agreement(verdicts(ann="F", bob="V"), draws=50)["reason"].tolist() == [
+    assert reviewer_agreement(reviews(ann="FF")).empty
+    assert reviewer_agreement(reviews(ann="F.", bob=".F"), draws=50)["reason"].tolist() == ["no pairs"]
+    assert reviewer_agreement(reviews(ann="F", bob="V"), draws=50)["reason"].tolist() == [
         "fewer than two pairable units"
     ]
     with pytest.raises(ValueError, match="maybe"):
-        reviewer_agreement(verdicts(ann="F").assign(verdict="maybe"))
+        reviewer_agreement(reviews(ann="F").assign(review="maybe"))
 
 
 def test_everybody_together_stands_first_where_three_judged() -> None:
-    table = reviewer_agreement(verdicts(ann="VVF", bob="VFF", cat="V.."), draws=200)
+    table = reviewer_agreement(reviews(ann="VVF", bob="VFF", cat="V.."), draws=200)
     first = table.iloc[0]
     assert (first["reviewer_a"], first["n"], first["traces"], first["both_valid_new_error"]) == ("all", 3, 2, 1)
     assert first["agreement"] == pytest.approx((1 + 0 + 1) / 3)  # by finding, whoever judged it
@@ -158,7 +158,7 @@ def test_everybody_together_stands_first_where_three_judged() -> None:
 
 
 def test_behind_each_row_stands_what_both_decided_with_what_each_said() -> None:
-    given = verdicts(ann="VVF", bob="VFF", cat="V..")
+    given = reviews(ann="VVF", bob="VFF", cat="V..")
     for row in reviewer_agreement(given, draws=0).itertuples():
         assert len(decided_by_both(given, row.reviewer_a, row.reviewer_b)) == row.n
     both = decided_by_both(given, "ann", "bob").set_index("finding_id")

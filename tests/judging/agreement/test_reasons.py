@@ -41,7 +41,7 @@ def nothing_answered(frame: pd.DataFrame) -> pd.DataFrame:
 
 def nothing_found(frame: pd.DataFrame) -> pd.DataFrame:
     """One finding, unmatched, without a citation."""
-    return frame.head(1).assign(matched=False, verdict=None, citations=0, invalid_citations=0)
+    return frame.head(1).assign(matched=False, review=None, citations=0, invalid_citations=0)
 
 
 JUDGED = ("error_pairs", "score_pairs", "ratings", "other_error_pairs", "other_score_pairs")
@@ -113,7 +113,7 @@ def test_names_with_one_reason_stand_together() -> None:
 
 
 def test_rates_of_zero_without_bounds_say_so_and_no_interval_is_missed_that_was_not_asked_for() -> None:
-    inputs = changed(small_inputs(), ("findings",), lambda frame: frame.assign(matched=True, verdict=None))
+    inputs = changed(small_inputs(), ("findings",), lambda frame: frame.assign(matched=True, review=None))
     (table,) = tables_from_frames(inputs, ["findings"]).values()
     assert (table["unmatched_per_trace"] == 0).all()
     assert table["unmatched_per_trace_low"].isna().all()

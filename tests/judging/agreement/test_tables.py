@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tracejury.judging.agreement import raters, scores
-from tracejury.judging.agreement.findings import VERDICTS
+from tracejury.judging.agreement.findings import FINDING_REVIEWS
 from tracejury.judging.agreement.inputs import COLUMNS, Inputs
 from tracejury.judging.agreement.juries import JURY_VOTES
 from tracejury.judging.agreement.metric import Metric
@@ -82,7 +82,7 @@ def small_inputs() -> Inputs:
                 "dimension": "LC",
                 "finding_id": "f1",
                 "matched": [True, False] * 6,
-                "verdict": [None, "valid new error"] * 6,
+                "review": [None, "valid new error"] * 6,
                 "citations": 2,
                 "invalid_citations": 1,
             }
@@ -137,7 +137,7 @@ def small_inputs() -> Inputs:
         ),
         finding_decisions=pd.DataFrame(
             [
-                {"trace_id": trace, "finding_id": i, "reviewer": who, "verdict": VERDICTS[(i + (i > 8) * n) % 3]}
+                {"trace_id": trace, "finding_id": i, "reviewer": who, "review": FINDING_REVIEWS[(i + (i > 8) * n) % 3]}
                 for i, trace in enumerate(traces)
                 for n, who in enumerate(("ann", "bob", "cat"))
             ]

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0101"
+revision = "0102"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -774,7 +774,7 @@ def upgrade() -> None:
         sa.Column("row_key", sa.Integer(), nullable=False),
         sa.Column("finding_key", sa.Integer(), nullable=False),
         sa.Column(
-            "verdict", sa.Text(), nullable=True, comment="valid new error, false alarm, duplicate; empty when cleared"
+            "review", sa.Text(), nullable=True, comment="valid new error, false alarm, duplicate; empty when cleared"
         ),
         sa.Column("author", sa.Text(), nullable=False),
         sa.Column("label_id", sa.Text(), nullable=True, comment="the candidate label that came of it"),
