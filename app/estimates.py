@@ -1,7 +1,7 @@
 """Estimates for pages and exports: `estimate(filters, name)`, whole frames that are shared and never changed.
 
-A small workspace has them made in this process. Otherwise one worker process makes them, one after another: this one
-stays free for labels that are being saved.
+A small workspace has them made in this process. Otherwise a worker process makes them, one after another, and a second
+one those that take minutes: this one stays free for labels that are being saved.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar, get_args
 
 import pandas as pd
 import streamlit as st
@@ -79,6 +79,8 @@ class Renewal:
 
 
 Task = EstimateKey | Renewal
+Lane = Literal["quick", "slow"]
+NICENESS: Mapping[Lane, int] = {"quick": 0, "slow": 10}  # what takes minutes leaves the machine to people
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,10 @@ class Revisions:
 
 @dataclass(kw_only=True)
 class EstimateQueue:
-    """Has one worker process make estimates: quick ones in the order they were asked for, then renewals, then slow."""
+    """Has a worker process make estimates, quick ones in the order they were asked for, then renewals.
+
+    Slow ones begin when no other is asked for, in a process of their own: what is asked for meanwhile need not wait.
+    """
 
     home: Path
     files: EstimateFiles
@@ -102,19 +107,21 @@ class EstimateQueue:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _quick_at: float = 0.0
     """When a quick estimate was last asked for."""
-    _thread: threading.Thread | None = None
-    _pool: ProcessPoolExecutor | None = None
+    _threads: dict[Lane, threading.Thread] = field(default_factory=dict)
+    _pools: dict[Lane, ProcessPoolExecutor] = field(default_factory=dict)
 
-    def start(self) -> None:
-        """Start the worker, so that the first page need not wait for it."""
+    def start(self, lane: Lane = "quick") -> None:
+        """Start a worker, so that the first page need not wait for it."""
         with self._changed:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, daemon=True, name="estimates")
-                self._thread.start()
+            if lane not in self._threads:
+                self._threads[lane] = threading.Thread(
+                    target=self._work, args=(lane,), daemon=True, name=f"{lane} estimates"
+                )
+                self._threads[lane].start()
 
     def ask(self, task: Task) -> None:
         """Have it made; asked again, it stays wanted."""
-        self.start()
+        self.start(_lane(task))
         with self._changed:
             self._asked[task] = now = time.monotonic()
             self._quick_at = now if _rank(task) == 0 else self._quick_at
@@ -165,9 +172,13 @@ class EstimateQueue:
         return result
 
     def close(self) -> None:
-        """End the worker; the next question starts another."""
+        """End the workers; the next question starts another."""
+        for lane in get_args(Lane):
+            self._end(lane)
+
+    def _end(self, lane: Lane) -> None:
         with self._changed:
-            pool, self._pool = self._pool, None
+            pool = self._pools.pop(lane, None)
         if pool is not None:
             estimate_worker.end(pool)
 
@@ -183,11 +194,11 @@ class EstimateQueue:
                 self._changed.wait(timeout=min(left, LOOK_S))
         return True
 
-    def _work(self) -> None:
+    def _work(self, lane: Lane) -> None:
         with suppress(OSError):  # where it cannot start, the first question is told why
-            self._running_pool()
+            self._running_pool(lane)
         while True:
-            task = self._next()
+            task = self._next(lane)
             result = self._result(task)
             with self._changed:
                 self._asked.pop(task, None)
@@ -195,14 +206,15 @@ class EstimateQueue:
                     self._results = {**dict(list(self._results.items())[1 - KEPT :]), task: result}
                 self._changed.notify_all()
 
-    def _next(self) -> Task:
-        """Wait for a task that is still wanted, the first of the least rank."""
+    def _next(self, lane: Lane) -> Task:
+        """Wait for a task that is still wanted, the first of the least rank; a slow one while none is quicker."""
         with self._changed:
             while True:
                 now = time.monotonic()
                 self._asked = {task: at for task, at in self._asked.items() if now - at < WANTED_S}
                 ranked = sorted(self._asked, key=_rank)  # stable: of one rank the first asked for
-                if ranked and (_rank(ranked[0]) < _SLOW or now - self._quick_at > SETTLE_S):
+                is_next = bool(ranked) and _lane(ranked[0]) == lane
+                if is_next and (lane == "quick" or now - self._quick_at > SETTLE_S):
                     return ranked[0]
                 self._changed.wait(timeout=SETTLE_S / 3 if ranked else None)
 
@@ -210,42 +222,46 @@ class EstimateQueue:
         """Have the worker do it: the revision of a renewal, None for an estimate that is kept now, or what failed."""
         try:
             if isinstance(task, Renewal):
-                return self._submit(estimate_worker.make_all, task.filters, task.names).result()
-            self._submit(estimate_worker.make, task).result()
+                return self._submit("quick", estimate_worker.make_all, task.filters, task.names).result()
+            self._submit(_lane(task), estimate_worker.make, task).result()
         except StaleRevisionError as error:
             return error if isinstance(task, EstimateKey) else FailedEstimateError(task, "the data changed meanwhile")
         except ValueError as error:  # the filters have no such estimate: the reason is for whoever chose them
             return NoEstimateError(str(error)[:500])
         except (BrokenProcessPool, CancelledError):
-            self.close()
+            self._end(_lane(task))
             return FailedEstimateError(task, ENDED)
         except Exception as error:  # the boundary: one estimate's failure is named, the others are made
             return FailedEstimateError(task, f"{type(error).__name__}: {error}"[:500])
         return None
 
-    def _submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Give the worker something to do, another where it ended while it had nothing to do."""
+    def _submit(self, lane: Lane, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Give a worker something to do, another where it ended while it had nothing to do."""
         try:
-            return self._running_pool().submit(work, *args, **kwargs)
+            return self._running_pool(lane).submit(work, *args, **kwargs)
         except BrokenProcessPool:
-            self.close()
-            return self._running_pool().submit(work, *args, **kwargs)
+            self._end(lane)
+            return self._running_pool(lane).submit(work, *args, **kwargs)
 
-    def _running_pool(self) -> ProcessPoolExecutor:
+    def _running_pool(self, lane: Lane) -> ProcessPoolExecutor:
         """The pool with its worker, started where there is none: it reads the data at once."""
         with self._changed:
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(
+            if lane not in self._pools:
+                self._pools[lane] = ProcessPoolExecutor(
                     max_workers=1,
                     mp_context=multiprocessing.get_context("spawn"),
                     initializer=estimate_worker.start,
-                    initargs=(str(self.home),),
+                    initargs=(str(self.home), NICENESS[lane]),
                 )
-                self._pool.submit(int)  # a pool starts its worker with the first task
-            return self._pool
+                self._pools[lane].submit(int)  # a pool starts its worker with the first task
+            return self._pools[lane]
 
 
 _SLOW = 2
+
+
+def _lane(task: Task) -> Lane:
+    return "slow" if _rank(task) == _SLOW else "quick"
 
 
 def _rank(task: Task) -> int:

@@ -76,9 +76,8 @@ def known_now() -> pd.DataFrame:
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _known(place: str, now: Revision) -> pd.DataFrame:
-    errors = errors_now()
     with read_transaction(workspace().engine) as connection:
-        return exploring.with_opinions(listings.traces(), exploring.opinions(connection, errors))
+        return exploring.with_opinions(listings.traces(), exploring.opinions(connection))
 
 
 def errors_now() -> pd.DataFrame:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -37,6 +38,9 @@ def _is_in(column: ColumnElement[Any], parameter: BindParameter[Any]) -> ColumnE
     return column.in_(select(literal_column("value", column.type)).select_from(_Values(parameter)))
 
 
+_CANNOT_STAND: Final = re.compile("[\0\ud800-\udfff]")
+
+
 class _List(TypeDecorator[Any]):
     """A list in one parameter: an array on PostgreSQL, JSON on SQLite."""
 
@@ -60,7 +64,7 @@ def _can_stand(value: str | int) -> bool:
     """Whether both databases can hold a value; one that they cannot hold equals none of theirs."""
     if isinstance(value, int):
         return abs(value) < 2**63
-    return "\0" not in value and all(not "\ud800" <= character <= "\udfff" for character in value)
+    return (value.isascii() and "\0" not in value) or not _CANNOT_STAND.search(value)
 
 
 class _Values(FunctionElement[Any]):

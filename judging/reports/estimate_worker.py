@@ -202,11 +202,15 @@ _estimator: Estimator | None = None
 """Of the worker process."""
 
 
-def start(home: str) -> None:
-    """Begin the worker process: it reads the data before the first question, and ends when the app does."""
+def start(home: str, niceness: int = 0) -> None:
+    """Begin a worker process: it reads the data before the first question, and ends when the app does.
+
+    `niceness` is by how much it gives way to other processes.
+    """
     global _estimator
     from tracejury.judging.store import open_workspace
 
+    os.nice(niceness)
     keep_texts_in_python()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the app's, which ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 import pandas as pd
 from rapidfuzz import fuzz, process, utils
-from sqlalchemy import Connection, Subquery, Table, case, func, select
+from sqlalchemy import Connection, Select, Subquery, Table, case, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import schema, search
@@ -36,8 +36,8 @@ class Opinions(NamedTuple):
     errors: Mapping[str, int]
 
 
-def opinions(connection: Connection, errors: pd.DataFrame) -> Opinions:
-    """`errors` are the `complete_errors`."""
+def opinions(connection: Connection) -> Opinions:
+    """What people and judges said of each trace, the errors counted that are `complete_errors`."""
     cell = tables.cell
     done = submissions(connection)
     lowest = func.min(cell.c.score).label("lowest")
@@ -50,7 +50,7 @@ def opinions(connection: Connection, errors: pd.DataFrame) -> Opinions:
         labelled_by=_joined(done["trace_id"], done["annotator"]),
         lowest_score={str(row.trace_id): int(row.lowest) for row in scored.itertuples()},  # type: ignore[arg-type]
         judge_states=_joined(judged["trace_id"], judged["state"].str.replace("_", " ")),
-        errors={str(trace_id): int(count) for trace_id, count in errors["trace_id"].value_counts().items()},
+        errors=_error_counts(connection),
     )
 
 
@@ -102,23 +102,42 @@ def complete_errors(connection: Connection) -> pd.DataFrame:
 
     What `labels.error_labels` gives, without what nobody asks for here. A label is of one occasion for good.
     """
-    error, trace = tables.error_label, schema.trace
-    rows = (
-        select(func.max(error.c.row_key).label("newest"), func.min(error.c.row_key).label("first"))
-        .group_by(error.c.label_id)
-        .subquery()
-    )
-    query = (
-        select(*(error.c[name] for name in ERRORS))
-        .join(rows, rows.c.newest == error.c.row_key)
-        .join(trace, trace.c.trace_id == error.c.trace_id)
-        .where(error.c.occasion == 0, error.c.deleted.is_(False), error.c.impact.is_not(None))
-        .order_by(rows.c.first)
-    )
+    revisions = _revisions()
+    query = _complete([tables.error_label.c[name] for name in ERRORS], revisions).order_by(revisions.c.first)
     errors = query_frame(connection, query, dtype="object")
-    for name in ("span_ids", "dimensions"):
-        errors[name] = _texts(errors[name])
-    return errors[errors["span_ids"].astype(bool) & errors["dimensions"].astype(bool)].reset_index(drop=True)
+    return errors.assign(**{name: _texts(errors[name]) for name in ("span_ids", "dimensions")})
+
+
+def _error_counts(connection: Connection) -> dict[str, int]:
+    """How many `complete_errors` each trace has."""
+    trace_id = tables.error_label.c.trace_id
+    query = _complete([trace_id, func.count()], _revisions()).group_by(trace_id)
+    return {str(one): int(count) for one, count in connection.execute(query)}
+
+
+def _revisions() -> Subquery:
+    """newest, first: the rows of each error label."""
+    error = tables.error_label.c
+    rows = select(func.max(error.row_key).label("newest"), func.min(error.row_key).label("first"))
+    return rows.group_by(error.label_id).subquery()
+
+
+def _complete(columns: Sequence[ColumnElement[Any]], revisions: Subquery) -> Select[Any]:
+    """These columns of the complete error labels: a span, a dimension, an impact."""
+    error, trace = tables.error_label.c, schema.trace
+    return (
+        select(*columns)
+        .select_from(tables.error_label)
+        .join(revisions, revisions.c.newest == error.row_key)
+        .join(trace, trace.c.trace_id == error.trace_id)
+        .where(
+            error.occasion == 0,
+            error.deleted.is_(False),
+            error.impact.is_not(None),
+            error.span_ids != "[]",
+            error.dimensions != "[]",
+        )
+    )
 
 
 def _texts(values: pd.Series) -> pd.Series:

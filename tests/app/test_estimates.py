@@ -24,6 +24,7 @@ from tracejury.app.estimates import (
     ENDED,
     EstimateQueue,
     FailedEstimateError,
+    Lane,
     NoEstimateError,
     PendingEstimateError,
     Renewal,
@@ -273,8 +274,22 @@ class Noting(EstimateQueue):
         self.done.append(task.title())
         return NoEstimateError("noted")
 
-    def _running_pool(self) -> None:  # type: ignore[override]
+    def _running_pool(self, lane: Lane) -> None:  # type: ignore[override]
         return None
+
+
+@dataclass(kw_only=True)
+class Weighing(Noting):
+    """A queue whose slow estimates are not made before they may."""
+
+    began: threading.Event = field(default_factory=threading.Event)
+
+    def _result(self, task: Task) -> Revision | Exception | None:
+        if isinstance(task, EstimateKey) and task.is_slow():
+            self.began.set()
+            return super()._result(task)
+        self.done.append(task.title())
+        return NoEstimateError("noted")
 
 
 @dataclass(kw_only=True)
@@ -311,6 +326,17 @@ class TestQueue:
         queue.may.set()
         wait_until_done(queue, slow, renewal, last)
         assert queue.done[-4:] == ["coverage", "suite", renewal.title(), "error ceiling"]
+
+    def test_what_is_asked_for_while_a_slow_one_is_made_need_not_wait(self, tmp_path: Path) -> None:
+        queue = Weighing(home=tmp_path, files=EstimateFiles(folder=tmp_path))
+        queue.ask(key_of("error_ceiling"))
+        assert queue.began.wait(60)
+        queue.ask(key_of("suite"))
+        wait_until_done(queue, key_of("suite"))
+        assert queue.done == ["suite"]
+        queue.may.set()
+        wait_until_done(queue, key_of("error_ceiling"))
+        assert queue.done == ["suite", "error ceiling"]
 
     def test_what_nobody_asks_for_any_more_is_not_made(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(estimates, "WANTED_S", -1.0)
@@ -355,7 +381,7 @@ class TestQueue:
             queue.ask_again(key)
             made = queue.get(key, patience_s=120)
             pd.testing.assert_frame_equal(made, build(sources_of(full, Filters(draws=0)), "suite"))
-            pool = queue._running_pool()
+            pool = queue._running_pool("quick")
             os.kill(pool.submit(os.getpid).result(), signal.SIGKILL)  # while it has nothing to do
             with pytest.raises(BrokenProcessPool):
                 pool.submit(time.sleep, 60).result()
@@ -503,7 +529,7 @@ def test_a_worker_ends_with_the_process_that_asked_it(full: Workspace) -> None:
         "from tracejury.judging.reports.estimate_worker import files_of\n"
         "if __name__ == '__main__':\n"
         "    home = Path(sys.argv[1])\n"
-        "    pool = EstimateQueue(home=home, files=files_of(home))._running_pool()\n"
+        "    pool = EstimateQueue(home=home, files=files_of(home))._running_pool('quick')\n"
         "    print(pool.submit(os.getpid).result(), flush=True)\n    os._exit(1)\n"
     )
     file = full.home / "killed.py"
