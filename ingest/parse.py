@@ -348,13 +348,8 @@ def _decode_error(text: bytes, error: orjson.JSONDecodeError, place: str) -> Ing
 
 
 def decoded_again(data: bytes) -> bytes | None:
-    """The text of a file whose JSON was written as a JSON text once more, whole or a line each; None of any other.
-
-    So is what a container printed, in Docker's log: `{"log": ..., "stream": ..., "time": ...}` a line.
-    """
+    """The text of a file whose JSON was written as a JSON text once more, whole or a line each; None of any other."""
     start, _ = to_utf8(data[:64])
-    if start.startswith((b'{"log":"', b'{"log": "')):
-        return _printed(data)
     if start.lstrip()[:2] not in (b'"{', b'"[', b'"\\'):
         return None
     text, _ = to_utf8(data)
@@ -367,16 +362,6 @@ def decoded_again(data: bytes) -> bytes | None:
             return None
     are_texts = all(isinstance(one, str) for one in texts)
     return "\n".join(texts).encode("utf-8", "surrogatepass") if are_texts else None
-
-
-def _printed(data: bytes) -> bytes | None:
-    """What a container wrote to its standard output; None where a line is none of Docker's log."""
-    try:
-        lines = [orjson.loads(line) for line in to_utf8(data)[0].splitlines() if line.strip()]
-    except orjson.JSONDecodeError:
-        return None
-    is_log = all(isinstance(line, dict) and isinstance(line.get("log"), str) and "stream" in line for line in lines)
-    return "".join(line["log"] for line in lines if line["stream"] == "stdout").encode() if is_log else None
 
 
 def is_utf8(data: bytes) -> bool:

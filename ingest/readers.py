@@ -64,7 +64,9 @@ from tracejury.ingest.formats.otel import Intake, together
 from tracejury.ingest.formats.otel import traces as span_traces
 from tracejury.ingest.formats.rows import frame_error, is_frame
 from tracejury.ingest.long_file import long_file
+from tracejury.ingest.no_traces import known_file
 from tracejury.ingest.parse import decoded_again, parse_json, to_utf8
+from tracejury.ingest.printed import printed
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
@@ -134,6 +136,12 @@ class Entry:
     path: str = field(default="", compare=False)
     allowance: Allowance | None = field(default=None, compare=False)
     """How much the archive that it stands in may unpack to, with all archives in it."""
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+    """What was left out of its bytes when they were unpacked."""
+
+    def source(self, data: bytes) -> Source:
+        """Its bytes as a format reads them."""
+        return Source(file=self.name, data=data, warnings=self.warnings)
 
 
 def read_traces(path: Path | str, *, format: str | None = None, merge: bool = False) -> Iterator[Trace | Rejected]:
@@ -301,7 +309,7 @@ def _read_merged(
             continue
         reader = recognise(data, entry.name, readers)
         if reader is not None and getattr(reader, "MERGES", False):
-            sources.setdefault(reader.NAME, []).append(Source(file=entry.name, data=data))
+            sources.setdefault(reader.NAME, []).append(entry.source(data))
         else:
             left.append(entry)
     spans = {name: sources.pop(name) for name in list(sources) if name in joined.FORMATS}
@@ -362,7 +370,7 @@ def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], read_names: s
                 read_names.add(name)
                 continue
             if recognise(data, name, (reader,)) is not None:
-                sources.append(Source(file=name, data=data))
+                sources.append(by_name[name].source(data))
             elif name == names[0]:
                 break
         if sources and sources[0].file == names[0]:
@@ -392,7 +400,7 @@ def _read_entry(entry: Entry, all_readers: Sequence[Format], *, forced: bool) ->
     if reader is None:
         yield rejected(entry.name, _unrecognised(data))
         return
-    yield from _guarded(entry.name, lambda: reader.read(Source(file=entry.name, data=data)), must_answer=forced)
+    yield from _guarded(entry.name, lambda: reader.read(entry.source(data)), must_answer=forced)
 
 
 def _long_source(entry: Entry, readers: Sequence[Format]) -> Callable[[], Iterator[Trace | Rejected]] | None:
@@ -445,6 +453,8 @@ def _unrecognised(data: bytes) -> IngestError:
         with suppress(IngestError):
             if is_frame(parse_json(data)):
                 return frame_error("the whole file")
+    if (other := known_file(data)) is not None:
+        return other
     known = ", ".join(reader.NAME for reader in READERS)
     return IngestError(
         "no known trace format",
@@ -517,6 +527,8 @@ def _opener(data: bytes) -> Callable[[Entry, bytes], Iterator[Entry]] | None:
         return _tar
     if (inner := decoded_again(data)) is not None:
         return partial(_packed_file, suffix="", unpacked=lambda _: inner)
+    if (text := printed(data)) is not None:
+        return lambda entry, _: iter([replace(_inner(entry, entry.name, lambda: text.text), warnings=text.warnings)])
     return None
 
 

@@ -241,6 +241,8 @@ class Source:
     data: bytes = b""
     path: str = ""
     size: int = 0
+    warnings: tuple[str, ...] = ()
+    """What was left out of the bytes before a format read them: warnings of each trace in them."""
 
     @property
     def stem(self) -> str:

@@ -59,7 +59,7 @@ def assemble(
     `<id>#2`), orphans and the first span of a cycle become roots with their `parent_span_id` kept; each of
     these leaves a warning. Raises `IngestError` when there is no span at all.
     """
-    trace_warnings = list(warnings)
+    trace_warnings = [*source.warnings, *warnings]
     drafts_once = _without_duplicates(drafts, trace_warnings)
     if not drafts_once:
         raise IngestError(

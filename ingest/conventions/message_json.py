@@ -79,8 +79,7 @@ def read_turn(value: Json) -> list[ParsedMessage] | None:
     if isinstance(value, dict):
         if isinstance(value.get("role"), str):
             return _with_role(value)
-        item = _response_item(value)
-        return [item] if item is not None else _langchain(value) or _with_source(value)
+        return _response_item(value) or _langchain(value) or _with_source(value)
     if isinstance(value, list) and len(value) == 2 and all(isinstance(item, str) for item in value):
         role, content = value
         return [ParsedMessage(Message(_role(role), str(content)), None)]
@@ -334,27 +333,50 @@ def read_response(value: Json) -> tuple[list[ParsedMessage], dict[str, Json]] | 
     return None if turns is None else (turns, {key: item for key, item in value.items() if key != "output"})
 
 
-def _response_item(value: dict[str, Json]) -> ParsedMessage | None:
-    """An item of the Responses API that has no role: a call of a tool, its result, or what the model thought."""
-    left = dict(value)
-    match left.pop("type", None):
-        case "function_call":
-            name, arguments, call_id = (left.pop(key, None) for key in ("name", "arguments", "call_id"))
-            call = ToolCall(text_or_json(name), arguments_text(arguments), text_or_json(call_id))
-            message = Message("assistant", None, (call,))
-        case "function_call_output":
-            (content, rest), call_id = result_text(left.pop("output", None)), left.pop("call_id", None)
-            left["output"] = rest
-            message = Message("tool", content, (), None, text_or_json(call_id))
-        case "reasoning" if isinstance(left.get("summary"), list):
-            parts = (*_list(left.pop("summary")), *_list(left.get("content")))
-            thoughts = [text_or_json(part) if (text := text_of(part)) is None else text for part in parts]
-            if isinstance(left.get("content"), list):
-                del left["content"]
-            message = Message("assistant", None, (), None, None, joined(thoughts) or "")
-        case _:
-            return None
-    return ParsedMessage(message, without_nulls(left) or None)
+def _response_item(value: dict[str, Json]) -> list[ParsedMessage] | None:
+    """An item of the Responses API that has no role: a call of a tool, its result, or what the model thought.
+
+    A tool that runs at the provider is one item, which holds its result too.
+    """
+    left, kind = dict(value), str(value.get("type"))
+    left.pop("type", None)
+    if kind == "reasoning" and isinstance(left.get("summary"), list):
+        parts = (*_list(left.pop("summary")), *_list(left.get("content")))
+        thoughts = [text_or_json(part) if (text := text_of(part)) is None else text for part in parts]
+        if isinstance(left.get("content"), list):
+            del left["content"]
+        message = Message("assistant", None, (), None, None, joined(thoughts) or "")
+        return [ParsedMessage(message, without_nulls(left) or None)]
+    if kind.endswith(_CALL_OUTPUT):
+        (content, rest), call_id = result_text(left.pop("output", None)), left.pop("call_id", None)
+        left["output"] = rest
+        return [ParsedMessage(Message("tool", content, (), None, text_or_json(call_id)), without_nulls(left) or None)]
+    if kind.endswith("_call") and kind != "tool_call":
+        return _response_call(kind, left)
+    return None
+
+
+_CALL_OUTPUT = "_call_output"
+_GIVEN = ("arguments", "input", "action", "operation", "code", "queries")
+"""Where a call of the Responses API holds what it gives to the tool: a function's, one of OpenAI's own."""
+_CAME = ("output", "outputs", "results", "result", "error")
+
+
+def _response_call(kind: str, left: dict[str, Json]) -> list[ParsedMessage]:
+    """The call in an item of the Responses API, and what came of it where the item holds that."""
+    is_function = kind in ("function_call", "custom_tool_call")
+    name = left.pop("name", None) if is_function or "name" in left else kind.removesuffix("_call")
+    given = next((left.pop(key) for key in _GIVEN if left.get(key) is not None), None)
+    call_id = left.pop("call_id", None) or (None if is_function else left.get("id"))
+    came = None if is_function else next((left.pop(key) for key in _CAME if left.get(key) is not None), None)
+    if kind == "image_generation_call" and isinstance(came, str):
+        came = [{"type": "image", "data": came}]
+    call = ToolCall(text_or_json(name), arguments_text(given), text_or_json(call_id))
+    made = [ParsedMessage(Message("assistant", None, (call,)), without_nulls(left) or None)]
+    if came is not None:
+        content, rest = result_text(came)
+        made.append(ParsedMessage(Message("tool", content, (), call.name, call.id), rest))
+    return made
 
 
 def _list(value: Json) -> list[Json]:

@@ -62,10 +62,12 @@ _INNER: dict[str, str] = {
     "inlineData": "file", "inline_data": "file", "fileData": "file", "file_data": "file", "media": "file",
     "image": "image", "document": "document", "video": "video", "audio": "audio", "image_url": "image",
     "reasoningContent": "reasoning", "reasoning_content": "reasoning", "reasoning": "reasoning",
-    "executableCode": "code", "executable_code": "code", "codeExecutionResult": "code",
-    "code_execution_result": "code",
+    "executableCode": "code", "executable_code": "code", "codeExecutionResult": "code_result",
+    "code_execution_result": "code_result",
 }  # fmt: skip
 """Parts without `type` name their kind by the key that holds their fields: Gemini, Bedrock, Genkit, Haystack."""
+CODE_EXECUTION = "code_execution"
+"""What Gemini and Anthropic call the tool that runs code where the model itself runs."""
 _NAMES = ("name", "toolName", "tool_name")
 _IDS = ("id", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "call_id", "callId", "ref", "toolUseID")
 _ARGUMENTS = ("arguments", "args", "input", "tool_kwargs", "server_tool_call")
@@ -182,8 +184,8 @@ def _without_type(part: Fields) -> Piece | None:
 
 
 def _inner(kind: str, inner: Json) -> Piece | None:
-    if kind == "code":
-        return Piece(text=_code(inner)) if isinstance(inner, dict) else None
+    if kind.startswith("code"):
+        return _code(kind, inner) if isinstance(inner, dict) else None
     if kind == "reasoning" and isinstance(inner, str):
         return Piece(reasoning=inner)
     if kind in _MEDIA and isinstance(inner, str):
@@ -192,10 +194,16 @@ def _inner(kind: str, inner: Json) -> Piece | None:
     return reader(dict(inner)) if reader is not None and isinstance(inner, dict) else None
 
 
-def _code(inner: Fields) -> str:
-    """Gemini's code execution: the code or its output, as it stands."""
-    words = inner.get("code", inner.get("output"))
-    return words if isinstance(words, str) else json_text(inner)
+def _code(kind: str, inner: Fields) -> Piece:
+    """Code that Gemini itself ran, as the call of a tool, or its output, as the result."""
+    left = dict(inner)
+    own = text_or_json(left.pop("id", None))
+    if kind == "code":
+        return Piece(call=ToolCall(CODE_EXECUTION, arguments_text(left), own))
+    words, outcome = text_or_json(left.pop("output", None)), left.pop("outcome", None)
+    failed = outcome if outcome not in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED", 0, 1) else None
+    content = joined([text_or_json(failed), words])
+    return Piece(result=Result(own, CODE_EXECUTION, content or ""), rest=_left(left))
 
 
 def _text(left: Fields) -> Piece | None:

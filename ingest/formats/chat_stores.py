@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tracejury.ingest.formats.exchanges import function_call, instructions
+from tracejury.ingest.formats.exchanges import instructions
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, object_in, objects_in, plain_name
+from tracejury.ingest.formats.streamed import function_call
 from tracejury.ingest.trace import Json
 
 Record = Mapping[str, Json]
@@ -61,6 +62,43 @@ def _holds(key: str, *names: str) -> Callable[[Record], bool]:
 
 
 # chat interfaces ------------------------------------------------------------------------------------------------
+
+
+def messages_of_pairs(value: Sequence[Json]) -> list[Record]:
+    """The messages in pairs of what a user and a model said (Gradio), or of a speaker and words; else none.
+
+    A side without words is null or a file. Pairs that begin with one or two words are a table, and no chat.
+    """
+    pairs = [(one[0], one[1]) for one in value if isinstance(one, list) and len(one) == 2]
+    if not pairs or len(pairs) < len(value):
+        return []
+    if all(isinstance(role, str) and role in _SPEAKERS for role, _ in pairs):
+        return [_message(str(role), words) for role, words in pairs]
+    are_sides = all(side is None or isinstance(side, str | list | dict) for pair in pairs for side in pair)
+    if not are_sides or not any(_is_asked(asked) and isinstance(answer, str) for asked, answer in pairs):
+        return []
+    sides = (("user", asked, "assistant", answer) for asked, answer in pairs)
+    told = [one for who, asked, other, answer in sides for one in (_side(who, asked), _side(other, answer))]
+    return [one for one in told if one is not None]
+
+
+_SPEAKERS = frozenset({"user", "human", "assistant", "ai", "system", "tool", "bot", "model"})
+_FEWEST_WORDS = 3
+
+
+def _is_asked(side: Json) -> bool:
+    return isinstance(side, str) and len(side.split()) >= _FEWEST_WORDS
+
+
+def _side(role: str, side: Json) -> Record | None:
+    """One side of a pair: words, or a file as `[path, caption]` or an object."""
+    if side is None:
+        return None
+    if isinstance(side, list):
+        path, caption = [*side, None, None][:2]
+        parts: list[Json] = [{"type": "file", "url": path}]
+        return _message(role, [*parts, caption] if caption else parts)
+    return _message(role, [{"type": "file", **side}] if isinstance(side, dict) else side)
 
 
 def _is_open_webui(value: Record) -> bool:

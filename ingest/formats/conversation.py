@@ -16,17 +16,20 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import NamedTuple, cast
 
-from tracejury.ingest.formats.chat_stores import journal, stored_chats
-from tracejury.ingest.formats.event_streams import Told, as_lines, messages_of_events, streamed_answers, usage_by_call
+from tracejury.ingest.formats.chat_stores import journal, messages_of_pairs, stored_chats
+from tracejury.ingest.formats.eval_rows import LM_EVAL, lm_eval_sample, samples_of
+from tracejury.ingest.formats.event_streams import Told, as_lines, messages_of_events, usage_by_call
 from tracejury.ingest.formats.exchanges import exchange, instructions, lone_answer
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, objects_in
 from tracejury.ingest.formats.otel import take_documents, together
 from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.formats.streamed import streamed_answers
 from tracejury.ingest.formats.trajectory import Session, one_answer, session_trace
 from tracejury.ingest.formats.turns import Record, Turn, path_of_tree, read_record
 from tracejury.ingest.formats.wrong_types import no_objects, wrong_types
 from tracejury.ingest.leftovers import holds_text
+from tracejury.ingest.no_traces import known_other
 from tracejury.ingest.parse import parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, Trace
@@ -37,7 +40,7 @@ NAME = "conversation"
 _LISTS = (
     "messages", "traj", "trajectory", "conversations", "conversation", "chat_messages", "history", "events", "values",
     "simulations", "data", "state", "channel_values", "prompt", "contents", "input", "prompt_blueprint",
-    "prompt_template", "runs", "agents", "chats",
+    "prompt_template", "runs", "agents", "chats", "chatbot",
 )  # fmt: skip
 """Where an object holds a conversation, or what holds one."""
 _SESSION_IDS = ("sessionid", "threadid", "traceid", "conversationid", "trajid", "instanceid", "taskid", "agentid")
@@ -143,6 +146,8 @@ def _failure(record: tuple[str, Json], *, is_log: bool) -> IngestError | None:
     remedy = "ask for it again, or leave it out"
     if error:
         return IngestError(f"the request failed: {as_text(error)}", place=place, remedy=remedy)
+    if value.keys() >= LM_EVAL and (known := known_other(value)) is not None:
+        return IngestError(known.reason, place=place, remedy=known.remedy)
     if is_log and place:
         return IngestError("holds no request with its answer, as the other records do", place=place, remedy=remedy)
     return None
@@ -153,6 +158,9 @@ def _conversations(documents: list[Json]) -> Iterator[Conversation]:
     records = [cast("Record", one) for one in documents if isinstance(one, dict)]
     if (whole := journal(records)) is not None:
         yield from _within(cast("Json", whole), (), 0)
+        return
+    if samples := samples_of(records):
+        yield from (Conversation(one.records, (one.about,), one.warning) for one in samples)
         return
     if streamed := streamed_answers(records):
         yield from (one for answer in streamed for one in _within(cast("Json", answer), (), 0))
@@ -189,16 +197,21 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
     if isinstance(value, list):
         records = [cast("Record", one) for one in value if isinstance(one, dict)]
         messages = messages_of_events(records)
-        if messages is not None and _is_conversation(messages[0]):
+        if streamed := streamed_answers(records):
+            yield from (one for answer in streamed for one in _within(dict(answer), above, level + 1))
+        elif messages is not None and _is_conversation(messages[0]):
             yield _of_events(messages, above, value)
         elif len(records) == len(value) and _is_conversation(records):
             new = [one for one in records if one.get("from_history") is not True]
             yield Conversation(_in_order(new or records), above)
         elif stored := list(_stored({"activities": value}, above)):
             yield from stored
+        elif pairs := messages_of_pairs(value):
+            yield Conversation(pairs, above)
         else:
-            for one in records:
-                yield from _within(cast("Json", one), above, level + 1)
+            for one in value:
+                if isinstance(one, dict | list):
+                    yield from _within(one, above, level + 1)
     elif isinstance(value, dict):
         if stored := list(_stored(value, above)):
             yield from stored
@@ -247,6 +260,8 @@ def _of_object(value: Record, above: tuple[Record, ...]) -> Conversation | None:
     records: Sequence[Record] = exchange(value)
     if records and _is_conversation(records):
         return Conversation(records, (value, *above), is_call=True)
+    if records := lm_eval_sample(value):
+        return Conversation(records, ())
     records, left = path_of_tree(value)
     if records:
         warning = f"other_branches: {counted(left, 'message')} on other branches of the chat left out" if left else None
@@ -359,6 +374,8 @@ class _Reading:
     session: Session
     answers: list[Message] = field(default_factory=list)
     last: Turn | None = None
+    counted: Turn | None = None
+    """The record whose tokens stand at a call: one that tells what ran on the provider's side makes several."""
     since: int | None = None
 
 
@@ -438,7 +455,9 @@ def _close(reading: _Reading) -> None:
     if not reading.answers:
         return
     turn = reading.last or Turn([])
+    usage = None if turn is reading.counted else turn.usage
     reading.session.answer(
-        one_answer(reading.answers), start=reading.since, time=turn.time, model=turn.model, usage=turn.usage
+        one_answer(reading.answers), start=reading.since, time=turn.time, model=turn.model, usage=usage
     )
+    reading.counted = turn
     reading.answers, reading.last, reading.since = [], None, turn.time

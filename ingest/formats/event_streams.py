@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tracejury.ingest.formats.exchanges import function_call
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, object_in, objects_in, plain_name
+from tracejury.ingest.formats.fields import Fields, object_in, objects_in
 from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.formats.streamed import function_call
 from tracejury.ingest.formats.turns import Record
 from tracejury.ingest.trace import Json
 
@@ -383,87 +383,6 @@ def _bedrock_output(observation: Fields) -> Json:
     if observation.peek("knowledgebaselookupoutput") is not None:
         return observation.inner("knowledgebaselookupoutput").take("retrievedreferences")
     return observation.inner("repromptresponse").text("text")
-
-
-# answers that were streamed -------------------------------------------------------------------------------------
-
-
-def streamed_answers(events: Sequence[Record]) -> list[Record]:
-    """The answers of models that were sent in pieces (OpenAI's chunks, Anthropic's events), each put together."""
-    if any(event.get("object") == "chat.completion.chunk" for event in events[:20]):
-        by_id: dict[str | None, list[Fields]] = {}
-        for number, event in enumerate(events):
-            by_id.setdefault(as_text(event.get("id")), []).append(Fields(dict(event), f"event {number}"))
-        return [_of_chunks(own, chunks) for own, chunks in by_id.items()]
-    if any(event.get("type") == "message_start" for event in events[:20]):
-        return _of_blocks(events)
-    return []
-
-
-def _of_chunks(own: str | None, chunks: Sequence[Fields]) -> Record:
-    """One answer of OpenAI's chat, of the first choice of its chunks."""
-    words: dict[str, str] = {}
-    calls: dict[int, dict[str, str]] = {}
-    about: dict[str, Json] = {}
-    for chunk in chunks:
-        for name in ("model", "created", "usage"):
-            if (value := chunk.peek(name)) is not None:
-                about[name] = value
-        for choice in list(chunk.objects("choices"))[:1]:
-            delta = choice.inner("delta")
-            for name in ("content", "reasoning_content"):
-                words[name] = words.get(name, "") + (delta.text(plain_name(name)) or "")
-            for call in delta.objects("toolcalls"):
-                _add_piece(calls.setdefault(call.count("index") or 0, {}), call)
-    made: list[Json] = [function_call(one.get("id"), one.get("name"), one.get("arguments")) for one in calls.values()]
-    said: dict[str, Json] = {name: text or None for name, text in words.items()}
-    message: Json = {"role": "assistant", **said, **({"tool_calls": made} if made else {})}
-    return {"object": "chat.completion", "id": own, **about, "choices": [{"message": message}]}
-
-
-def _add_piece(whole: dict[str, str], call: Fields) -> None:
-    function = call.inner("function")
-    for name, piece in (
-        ("id", call.text("id")),
-        ("name", function.text("name")),
-        ("arguments", function.text("arguments")),
-    ):
-        if piece is not None:
-            whole[name] = whole.get(name, "") + piece
-
-
-def _of_blocks(events: Sequence[Record]) -> list[Record]:
-    """The answers of Anthropic: each begins with its message, whose blocks grow by pieces."""
-    answers: list[dict[str, Json]] = []
-    blocks: dict[int, dict[str, Json]] = {}
-    for number, event in enumerate(events):
-        fields = Fields(dict(event), f"event {number}")
-        match event.get("type"):
-            case "message_start":
-                blocks = {}
-                answers.append(dict(fields.nested("message")))
-            case "content_block_start":
-                blocks[fields.count("index") or 0] = dict(fields.nested("contentblock"))
-            case "content_block_delta":
-                _grow(blocks.setdefault(fields.count("index") or 0, {"type": "text"}), fields.inner("delta"))
-            case "message_delta" if answers:
-                usage = {**object_in(answers[-1].get("usage")), **fields.nested("usage")}
-                answers[-1].update({"usage": usage, **fields.nested("delta")})
-            case "message_stop" if answers:
-                answers[-1]["content"] = [_whole(block) for block in blocks.values()]
-    return [*answers]
-
-
-def _grow(block: dict[str, Json], delta: Fields) -> None:
-    for name, into in (("text", "text"), ("thinking", "thinking"), ("partialjson", "partial")):
-        if (piece := delta.text(name)) is not None:
-            block[into] = f"{block.get(into) or ''}{piece}"
-
-
-def _whole(block: dict[str, Json]) -> Json:
-    """A block with its arguments as JSON, which came as pieces of text."""
-    partial = block.pop("partial", None)
-    return block if partial is None else {**block, "input": opened(partial)}
 
 
 _FORMS: tuple[tuple[Callable[[Record], bool], Callable[[Sequence[Record]], Told]], ...] = (

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.fields import objects_in
 from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.formats.streamed import streamed_answers
 from tracejury.ingest.trace import Json
 
 Record = Mapping[str, Json]
@@ -82,9 +84,19 @@ def _is_answer(value: Record) -> bool:
 
 def _object(value: Record, names: Sequence[str]) -> Record:
     """The object under the first of these names, or the body in it where it is a request over HTTP."""
-    first = next((inner for name in names if isinstance(inner := opened(value.get(name)), dict)), {})
+    listed = (opened(value.get(name)) for name in names)
+    first = next(
+        (inner for one in listed if isinstance(inner := _whole(one) if names is _RESPONSES else one, dict)), {}
+    )
     bodies = (opened(first.get(name)) for name in _BODIES)
     return next((body for body in bodies if isinstance(body, dict)), first)
+
+
+def _whole(value: Json) -> Json:
+    """The one answer that a list holds, whole or in pieces; any other value as it is."""
+    rows = objects_in(value)
+    answers = streamed_answers(rows) or [one for one in rows if _is_answer(one)]
+    return dict(answers[0]) if len(answers) == 1 else value
 
 
 def _asked(request: Record) -> list[Record]:
@@ -96,11 +108,6 @@ def _asked(request: Record) -> list[Record]:
 def _listed(value: Record, name: str) -> list[Record]:
     rows = opened(value.get(name))
     return [cast("Record", one) for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
-
-
-def function_call(call_id: Json, name: Json, arguments: Json) -> dict[str, Json]:
-    """A call of a tool as OpenAI's messages hold it."""
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def instructions(request: Record) -> list[Record]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 from tracejury.ingest.bounded import DAMAGE, read_member
@@ -128,7 +129,7 @@ def _trace(sample: dict[str, Json], header: dict[str, Json], place: str, source:
         shaped,
         trace_id=trace_id,
         format=NAME,
-        source=Source(file=source.file, place=place, data=source.data),
+        source=replace(source, place=place),
         attributes={
             **{key: kept(item) for key, item in fields.values.items() if item not in ({}, [])},
             **{

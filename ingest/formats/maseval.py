@@ -53,7 +53,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
         try:
             if error is not None:
                 raise error
-            yield _trace(value, Source(file=source.file, place=place, data=source.data))
+            yield _trace(value, replace(source, place=place))
         except IngestError as failed:
             where = ", ".join(part for part in (place, failed.place) if part and part != place) or place
             yield rejected(source.file, IngestError(failed.reason, place=where, remedy=failed.remedy))

@@ -210,7 +210,8 @@ def together(sources: Sequence[Source]) -> Source:
     are_text = {source.data.lstrip()[:1] in (b"{", b"[") for source in sources}
     is_table = any(source.data[:4] in (b"PAR1", b"ARRO", b"\xff\xff\xff\xff") for source in sources)
     data = b"" if len(are_text) > 1 or is_table else (b"\n" if True in are_text else b"").join(s.data for s in sources)
-    return Source(file=" + ".join(source.file for source in sources), data=data)
+    warnings = tuple(dict.fromkeys(warning for source in sources for warning in source.warnings))
+    return Source(file=" + ".join(source.file for source in sources), data=data, warnings=warnings)
 
 
 def one_trace(

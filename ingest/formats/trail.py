@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 from tracejury.ingest import times
@@ -81,7 +82,7 @@ def _read_document(document: Document, source: Source) -> Iterator[Trace | Rejec
     for number, item in enumerate(several):
         place = document.place if len(several) == 1 else f"{document.place}[{number}]"
         try:
-            yield from _traces(item, Source(file=source.file, place=place, data=source.data), document.warnings)
+            yield from _traces(item, replace(source, place=place), document.warnings)
         except IngestError as error:
             yield Rejected(file=source.file, place=error.place or place, reason=error.reason, remedy=error.remedy)
 

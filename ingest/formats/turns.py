@@ -38,6 +38,10 @@ _READ = frozenset({
     "query", "answer", "agentthoughts", "mes", "swipes", "usedtools", "conversationid",
 })  # fmt: skip
 """Fields that the forms here read, or that number and sort records; names as `plain_name` writes them."""
+_READ_OF_CALLS = frozenset(
+    {"arguments", "input", "action", "operation", "code", "queries", "outputs", "results", "error"}
+)
+"""Fields of an item of the Responses API that is a call, as `message_json` reads them."""
 _DONE = frozenset({"output-available", "output-error", "completed", "error", "result"})
 
 
@@ -74,7 +78,9 @@ def read_record(record: Record, path: str = "") -> Turn | None:
     models = (one.text("model", "modelname", "modelid", "modelslug") for one in (fields, inner_fields, *beside))
     model = next((text for text in models if text), None)
     usage = next((used for one in (fields, inner_fields, built) if (used := _usage(one)) is not None), None)
-    rest = {key: item for key, item in {**inner_fields.rest(), **fields.rest()}.items() if plain_name(key) not in _READ}
+    is_call = str(record.get("type")).endswith("_call") and "role" not in record
+    known = _READ | _READ_OF_CALLS if is_call else _READ
+    rest = {key: item for key, item in {**inner_fields.rest(), **fields.rest()}.items() if plain_name(key) not in known}
     return Turn(messages, moment, model, usage, record.get("delta") is True, rest or None, fields.warnings)
 
 

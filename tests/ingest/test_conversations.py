@@ -145,8 +145,12 @@ BLOCK = {"type": "content_block_delta", "index": 0}
           *({**BLOCK, "delta": {"type": "text_delta", "text": piece}} for piece in (ANSWER[:3], ANSWER[3:])),
           {"type": "message_delta", "delta": {}, "usage": {"output_tokens": 2}}, {"type": "message_stop"}],
          ["AGENT", "LLM"]),
+        ([{"responseId": made.SESSION, "modelVersion": "m-1", "candidates": [{"content": {
+            "role": "model", "parts": [{"text": piece}]}}]} for piece in (ANSWER[:3], ANSWER[3:])]
+         + [{"responseId": made.SESSION, "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 2}}],
+         ["AGENT", "LLM"]),
     ],
-    ids=["openai", "a call in pieces", "anthropic"],
+    ids=["openai", "a call in pieces", "anthropic", "gemini"],
 )  # fmt: skip
 def test_an_answer_that_was_sent_in_pieces_is_put_together(events: list[dict[str, object]], kinds: list[str]) -> None:
     (trace,) = read_all(made.sent(events), "stream.txt")
@@ -286,7 +290,7 @@ def test_each_row_of_training_data_is_a_trace_and_a_record_that_is_no_message_an
     "value",
     [
         [{"role": "admin", "content": "x"}, {"role": "user", "content": "y"}],  # people of a system, not speakers
-        [{"instance_id": "i", "model_patch": "diff", "model_name_or_path": "m"}],
+        [["model", "m-1"], ["run", "of Monday"]],  # a table
         {"run": {"steps": [{"thought": "t", "action": "a", "observation": "o"}]}},
         [{"role": "user", "content": "only a question"}],
     ],
@@ -296,3 +300,136 @@ def test_records_that_are_no_conversation_are_refused_with_a_way_out(value: obje
     assert isinstance(refused, Rejected)
     assert "--map" in refused.remedy
     assert "conversation" in refused.remedy
+
+
+ASKED = {"role": "user", "content": GOAL}
+USED = {"promptTokenCount": 7, "candidatesTokenCount": 2}
+
+
+def gemini(*parts: dict[str, object], **more: object) -> dict[str, object]:
+    return {"candidates": [{"content": {"role": "model", "parts": [*parts]}}], **more}
+
+
+CODE = {"language": "PYTHON", "code": "tide('harbour')"}
+OUTPUT = {"outcome": "OUTCOME_OK", "output": RESULT}
+HOSTED: dict[str, tuple[dict[str, object], str]] = {
+    "gemini": (gemini({"executableCode": CODE}, {"codeExecutionResult": OUTPUT}, {"text": ANSWER},
+                      usageMetadata=USED), "code_execution"),
+    "gemini, snake case": (gemini({"executable_code": CODE}, {"code_execution_result": OUTPUT}, {"text": ANSWER},
+                                  usage_metadata=USED, usageMetadata=USED), "code_execution"),
+    "anthropic": ({"type": "message", "role": "assistant", "model": "m-1", "content": [
+        {"type": "server_tool_use", "id": "s1", "name": "code_execution", "input": CODE},
+        {"type": "code_execution_tool_result", "tool_use_id": "s1", "content": RESULT},
+        {"type": "text", "text": ANSWER}], "usage": {"input_tokens": 7, "output_tokens": 2}}, "code_execution"),
+    **{name: ({"object": "response", "output": [
+        {"id": "i1", "status": "completed", **item},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ANSWER}]}],
+        "usage": {"input_tokens": 7, "output_tokens": 2}}, name) for name, item in {
+            "code_interpreter": {"type": "code_interpreter_call", "code": CODE["code"], "outputs": [
+                {"type": "logs", "logs": RESULT}]},
+            "file_search": {"type": "file_search_call", "queries": [CODE["code"]], "results": [{"text": RESULT}]},
+            "tide": {"type": "mcp_call", "name": "tide", "server_label": "s", "arguments": CODE["code"],
+                     "output": RESULT}}.items()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTED)
+def test_a_tool_that_ran_at_the_provider_is_a_call_with_its_result_and_no_part_of_the_answer(name: str) -> None:
+    response, tool_name = HOSTED[name]
+    (trace,) = read_all(made.dumped({"request": {"messages": [ASKED]}, "response": response}), "call.json")
+    assert isinstance(trace, Trace)
+    assert (trace.goal, trace.final_answer) == (GOAL, ANSWER)
+    (tool,) = [span for span in trace.spans if span.kind == "TOOL"]
+    assert tool.tool_name == tool_name
+    assert str(CODE["code"]) in str(tool.tool_arguments)
+    assert RESULT in str(tool.output)
+    assert sum(span.prompt_tokens or 0 for span in trace.spans) == 7
+    assert not trace.spans[0].events
+
+
+@pytest.mark.parametrize("pieces", [[ANSWER], [ANSWER[:3], ANSWER[3:]]], ids=["whole", "in pieces"])
+def test_an_answer_that_stands_in_a_list_beside_its_request_is_read(pieces: list[str]) -> None:
+    response = [*map(gemini, ({"text": one} for one in pieces[:-1])), gemini({"text": pieces[-1]}, usageMetadata=USED)]
+    row = {"request": {"contents": [{"role": "user", "parts": [{"text": GOAL}]}]}, "status": "", "response": response}
+    (trace,) = read_all(made.dumped(row), "predictions.jsonl")
+    assert isinstance(trace, Trace)
+    assert (trace.goal, trace.final_answer) == (GOAL, ANSWER)
+    assert [span.prompt_tokens for span in trace.spans] == [None, 7]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[GOAL, ANSWER]],
+        {"history": [[["/tmp/pier.png", None], None], [GOAL, ANSWER], ["And on Monday?", None]]},
+        {"data": [[[GOAL, ANSWER]]], "fn_index": 3},
+        [["user", GOAL], ["assistant", ANSWER]],
+        [[ASKED, {"role": "assistant", "content": ANSWER}]],
+    ],
+    ids=["pairs", "with a file", "a request to Gradio", "speakers", "a list of chats"],
+)
+def test_pairs_of_what_was_asked_and_answered_are_a_chat(value: object) -> None:
+    (trace,) = read_all(made.dumped(value), "chat.json")
+    assert isinstance(trace, Trace)
+    assert trace.final_answer == ANSWER
+    assert [span.kind for span in trace.spans] == ["AGENT", "LLM"]
+    asked = [trace.messages[position].content for position in trace.spans[1].input_messages]
+    assert GOAL in asked
+
+
+def sampled(sample: str, kind: str, **data: object) -> dict[str, object]:
+    return {"run_id": "r1", "event_id": 0, "sample_id": sample, "type": kind, "data": data, "created_at": None}
+
+
+def test_each_sample_of_openai_evals_is_a_trace_without_what_its_scorer_said() -> None:
+    first = [ASKED, {"role": "assistant", "content": "Which day?"}, {"role": "user", "content": "Sunday."}]
+    rows = [
+        {"spec": {"completion_fns": ["m-1"], "eval_name": "tides", "run_id": "r1"}},
+        sampled("tides.0", "sampling", prompt=first[:1], sampled=["Which day?"]),
+        sampled("tides.0", "sampling", prompt=first, sampled=ANSWER),
+        sampled("tides.0", "match", correct=False, expected="SECRET", sampled=ANSWER),
+        sampled("tides.1", "sampling", prompt=GOAL, sampled=[ANSWER]),
+        {"final_report": {"accuracy": 0.0}},
+    ]
+    traces = [one for one in read_all(made.lines(rows), "r1.jsonl") if isinstance(one, Trace)]
+    assert [(one.trace_id, one.goal, one.final_answer) for one in traces] == [
+        ("r1-tides.0", GOAL, ANSWER), ("r1-tides.1", GOAL, ANSWER)]  # fmt: skip
+    assert [span.kind for span in traces[0].spans] == ["AGENT", "LLM", "LLM"]
+    assert traces[0].spans[1].model == "m-1"
+    assert "SECRET" not in render_trace(traces[0]).text
+    assert any("1 event of the evaluation not shown (match)" in one for one in traces[0].all_warnings)
+
+
+@pytest.mark.parametrize("arguments", [[[GOAL, {"until": []}]], {"gen_args_0": {"arg_0": GOAL, "arg_1": {}}},
+                                       {"gen_args_0": {"arg_0": json.dumps([ASKED])}}])  # fmt: skip
+def test_a_sample_of_lm_eval_is_a_trace_and_one_without_words_is_refused_by_name(arguments: object) -> None:
+    row = {"doc_id": 4, "doc": {"answer": "SECRET"}, "target": "SECRET", "arguments": arguments, "resps": [[ANSWER]]}
+    trace, refused = read_all(made.lines([row, {**row, "resps": [[[-1.5, True]]]}]), "samples_tides.jsonl")[::-1]
+    assert isinstance(trace, Trace)
+    assert (trace.goal, trace.final_answer) == (GOAL, ANSWER)
+    assert "SECRET" not in render_trace(trace).text
+    assert isinstance(refused, Rejected)
+    assert (refused.place, "lm-eval" in refused.reason) == ("line 2", True)
+
+
+@pytest.mark.parametrize(
+    ("row", "named", "remedy"),
+    [
+        ({"question_id": 81, "answer_id": "a", "model_id": "m", "choices": [{"index": 0, "turns": ["One.", "Two."]}]},
+         "answers of MT-bench", "question.jsonl"),
+        ({"question_id": 81, "category": "writing", "turns": ["Write."]}, "questions of MT-bench", "messages"),
+        ({"question_id": 81, "judge": ["m", "single-v1"], "judgment": "Rating: [[9]]", "score": 9},
+         "judgments of MT-bench", "labels import"),
+        ({"results": {}, "configs": {}, "versions": {}}, "results of lm-eval", "samples_"),
+        (sampled("tides.0", "match", correct=True), "OpenAI's evals", "sampling"),
+        ({"instance_id": "i", "model_patch": "diff", "model_name_or_path": "m"}, "SWE-bench", ".traj"),
+        ({"resourceMetrics": []}, "metrics", "resourceSpans"),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_traces_is_refused_by_name_with_a_way_out(
+    row: dict[str, object], named: str, remedy: str
+) -> None:
+    (refused,) = read_all(made.lines([row]), "rows.jsonl")
+    assert isinstance(refused, Rejected)
+    assert named in refused.reason
+    assert remedy in refused.remedy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tracejury.ingest.formats.gaia2.build import ExecutionFiles, execution_trace
 from tracejury.ingest.formats.gaia2.export import read_export
@@ -43,7 +44,7 @@ def row_trace(row: Mapping[str, Json], source: Source, place: str) -> Trace:
     execution = ExecutionFiles(
         trace_id=trace_id, hf=export, evidence=(row_evidence(row, "row"),), attributes=row_attributes(row)
     )
-    return execution_trace(execution, Source(file=source.file, place=place, data=source.data))
+    return execution_trace(execution, replace(source, place=place))
 
 
 def _json_of(data: Json) -> Json:
