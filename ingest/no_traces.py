@@ -56,6 +56,16 @@ _KNOWN = (
         "ingest the trajectories of the agent (SWE-agent's .traj, OpenHands' output.jsonl)",
     ),
     _Other(
+        frozenset({"subtype", "result", "session_id", "num_turns"}),
+        "what Claude Code answered last, without the session",
+        "ingest the transcript (~/.claude/projects), or print the session with `--output-format stream-json --verbose`",
+    ),
+    _Other(
+        frozenset({"task_id", "model_answer"}),
+        "answers submitted to GAIA, which hold no question",
+        "ingest the traces that the agent wrote (OpenTelemetry, its log or its messages)",
+    ),
+    _Other(
         frozenset({"resourceMetrics"}),
         "metrics of OpenTelemetry, which hold no span",
         "export the traces (`resourceSpans`) of the same program",

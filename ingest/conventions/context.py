@@ -8,9 +8,9 @@ from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import Json, Message, SpanDraft
 
 _USAGE_NAMES = (
-    ("prompt_tokens", ("prompt_tokens", "input_tokens", "input")),
-    ("completion_tokens", ("completion_tokens", "output_tokens", "output")),
-    ("total_tokens", ("total_tokens", "total")),
+    ("prompt_tokens", ("prompt_tokens", "input_tokens", "input", "promptTokens", "inputTokens")),
+    ("completion_tokens", ("completion_tokens", "output_tokens", "output", "completionTokens", "outputTokens")),
+    ("total_tokens", ("total_tokens", "total", "totalTokens")),
 )
 
 

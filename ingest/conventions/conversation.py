@@ -36,7 +36,7 @@ def read_conversation(value: Json, role: str) -> Conversation | None:
     if isinstance(value, str):
         return Conversation([ParsedMessage(Message(role, value), None)], {}) if value.strip() else None
     if isinstance(value, list):
-        messages = read_messages(value) or _of_parts(value, role)
+        messages = read_messages(value) or _each_holds(value, role) or _of_parts(value, role)
         return None if messages is None else Conversation(messages, {})
     if not isinstance(value, dict) or not value:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tracejury.ingest.conventions.context import Context, SpanLog, forget_zero_tokens, put, put_count
 from tracejury.ingest.conventions.conversation import read_conversation, take_conversation
-from tracejury.ingest.conventions.message_json import ParsedMessage, read_messages, read_turn, rest_of
+from tracejury.ingest.conventions.message_json import read_messages, read_turn, rest_of
 from tracejury.ingest.conventions.parts import read_content
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind
@@ -29,7 +29,7 @@ _WORDS: tuple[tuple[tuple[str, ...], SpanKind], ...] = (
 )  # fmt: skip
 _TELLING: tuple[tuple[str, SpanKind], ...] = (
     ("gen_ai.tool.name", "TOOL"), ("gen_ai.tool.call.id", "TOOL"), ("gen_ai.input.messages", "LLM"),
-    ("gen_ai.output.messages", "LLM"),
+    ("gen_ai.output.messages", "LLM"), ("gen_ai.prompt", "LLM"), ("gen_ai.completion", "LLM"),
 )  # fmt: skip
 """Attributes that tell the kind of a span that names no operation."""
 _ROLES = {
@@ -55,6 +55,11 @@ _TOOL_TEXTS = (
     ("gen_ai.tool.call.result", "output"), ("gen_ai.tool.result", "output"),
     ("gen_ai.tool.output", "output"),
 )  # fmt: skip
+_HEADINGS = {
+    "Chat Model Prompt Content:": "input_messages", "Chat Client Prompt Content:": "input_messages",
+    "Chat Model Completion:": "output_messages", "Chat Client Completion:": "output_messages",
+}  # fmt: skip
+"""How the lines begin in which Spring AI logs what a model was asked and answered."""
 _SPEAKERS = {"input_messages": "user", "output_messages": "assistant"}
 
 
@@ -214,14 +219,14 @@ def _from_event(name: str, attributes: dict[str, Json]) -> tuple[str, list[Messa
         return _from_content(name, attributes, key)
     if name.startswith("gen_ai.content."):
         key = "gen_ai.prompt" if name.endswith("prompt") else "gen_ai.completion"
-        value = attributes.get(key)
-        turns = read_messages(inner_json(value) if isinstance(value, str) else value)
-        if turns is None and isinstance(value, str) and value.strip() and value[:1] not in ("{", "["):
-            turns = [ParsedMessage(Message("user" if key == "gen_ai.prompt" else "assistant", value), None)]
-        if turns is None:
+        value = _opened(attributes.get(key))
+        is_text = isinstance(value, str) and value[:1] in ("{", "[")
+        told = None if is_text else read_conversation(value, "user" if key == "gen_ai.prompt" else "assistant")
+        if told is None:
             return None
+        turns = told.messages
         column = "input_messages" if key == "gen_ai.prompt" else "output_messages"
-        others, rest = {k: v for k, v in attributes.items() if k != key}, rest_of(turns)
+        others, rest = {k: v for k, v in attributes.items() if k != key} | told.others, rest_of(turns)
         return column, [item.message for item in turns], others if rest is None else {**others, key: rest}
     body = {key: _opened(value) for key, value in attributes.items() if not key.startswith("gen_ai.")}
     read = read_body(name, body)
@@ -269,8 +274,23 @@ def _log_messages(draft: SpanDraft, logs: list[SpanLog], context: Context) -> No
                         del log.attributes[key]
         elif isinstance(log.body, dict) and _holds_sides(log.body):
             _from_sides(draft, log, context)
+        elif isinstance(log.body, str):
+            _from_text(draft, log, context)
         elif log.event_name == _DETAILS:
             _from_details(draft, log.body if isinstance(log.body, dict) and log.body else log.attributes, context)
+
+
+def _from_text(draft: SpanDraft, log: SpanLog, context: Context) -> None:
+    """A line of a program's log that holds messages behind a heading, as Spring AI writes them."""
+    heading, _, text = str(log.body).partition("\n")
+    column = _HEADINGS.get(heading.strip())
+    if column is None or draft.kind == "TOOL":
+        return
+    told = read_conversation(_opened(text.strip()), _SPEAKERS[column])
+    if told is not None:
+        for item in told.messages:
+            append(draft, column, item.message, context)
+        log.body = rest_of(told.messages) or told.others or None
 
 
 def _holds_sides(body: dict[str, Json]) -> bool:

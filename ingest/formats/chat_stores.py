@@ -523,6 +523,44 @@ def _assistants_call(call: Fields, moment: Json) -> Iterator[Record]:
         yield _result(own, output, created_at=moment)
 
 
+def _is_run_of_executor(value: Record) -> bool:
+    steps = value.get("intermediate_steps")
+    first = steps[0] if isinstance(steps, list) and steps else None
+    return isinstance(first, list) and len(first) == 2 and "tool" in object_in(first[0])
+
+
+def _run_of_executor(fields: Fields) -> Iterator[StoredChat]:
+    """What LangChain's executor of an agent returns: pairs of an action and what came of it."""
+    records: list[Record] = [_message("user", fields.take("input", "question", "query"))]
+    for number, step in enumerate(fields.listed("intermediatesteps")):
+        action, result = step if isinstance(step, list) and len(step) == 2 else (None, step)
+        given, own = Fields(action, f"intermediate_steps[{number}]", fields.warnings), f"call-{number}"
+        thought = (given.text("log") or "").strip() or None
+        records.append(_calling(given.text("tool"), given.take("toolinput"), own, reasoning_content=thought))
+        records.append(_result(own, as_text(result)))
+    answer = fields.take("output", "answer")
+    yield StoredChat([*records, *([_message("assistant", as_text(answer))] if answer is not None else [])], {})
+
+
+def _is_re_act(value: Record) -> bool:
+    return {"thought_0", "tool_name_0"} <= object_in(value.get("trajectory")).keys()
+
+
+def _re_act(fields: Fields) -> Iterator[StoredChat]:
+    """The trajectory of DSPy's ReAct, whose fields are numbered, with what its signature asks and answers."""
+    steps = fields.inner("trajectory")
+    asked = fields.text("question", "query", "input", "task", "request")
+    records: list[Record] = [_message("user", asked)] if asked else []
+    for number in range(len(steps.raw)):
+        if (name := steps.text(f"toolname{number}")) is None:
+            break
+        own, thought = f"call-{number}", steps.text(f"thought{number}")
+        records.append(_calling(name, steps.take(f"toolargs{number}"), own, reasoning_content=thought))
+        records.append(_result(own, steps.take(f"observation{number}")))
+    answer, thought = fields.text("answer", "response", "output", "result"), fields.text("reasoning")
+    yield StoredChat([*records, *([_message("assistant", answer, reasoning_content=thought)] if answer else [])], {})
+
+
 # bots -----------------------------------------------------------------------------------------------------------
 
 
@@ -623,6 +661,8 @@ _FORMS: tuple[tuple[Callable[[Record], bool], Callable[[Fields], Iterator[Stored
     (_is_llama_store, _llama_index),
     (_holds("run_steps", "step_details"), _assistants),
     (_is_adk, _adk_cases),
+    (_is_run_of_executor, _run_of_executor),
+    (_is_re_act, _re_act),
     (_is_rasa, _rasa),
     (_is_transcript, _transcript),
 )

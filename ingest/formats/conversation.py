@@ -17,11 +17,11 @@ from pathlib import PurePath
 from typing import NamedTuple, cast
 
 from tracejury.ingest.formats.chat_stores import journal, messages_of_pairs, stored_chats
-from tracejury.ingest.formats.eval_rows import LM_EVAL, lm_eval_sample, samples_of
+from tracejury.ingest.formats.eval_rows import LM_EVAL, sample_of, samples_of
 from tracejury.ingest.formats.event_streams import Told, as_lines, messages_of_events, usage_by_call
 from tracejury.ingest.formats.exchanges import exchange, instructions, lone_answer
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, objects_in
+from tracejury.ingest.formats.fields import Fields, object_in, objects_in
 from tracejury.ingest.formats.otel import take_documents, together
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.streamed import streamed_answers
@@ -40,9 +40,13 @@ NAME = "conversation"
 _LISTS = (
     "messages", "traj", "trajectory", "conversations", "conversation", "chat_messages", "history", "events", "values",
     "simulations", "data", "state", "channel_values", "prompt", "contents", "input", "prompt_blueprint",
-    "prompt_template", "runs", "agents", "chats", "chatbot",
+    "prompt_template", "runs", "agents", "chats", "chatbot", "intermediate_steps", "steps", "output", "result",
+    "results", "request_states", "testCases", "test_cases", "tasks_output", "chat_history", "properties", "message",
+    "@message",
 )  # fmt: skip
 """Where an object holds a conversation, or what holds one."""
+_PAIRED = (("conversation_a", "conversation_b"), ("chosen", "rejected"))
+"""Where a row holds two answers to one question, of which people or a model chose one."""
 _SESSION_IDS = ("sessionid", "threadid", "traceid", "conversationid", "trajid", "instanceid", "taskid", "agentid")
 _IDS = (*_SESSION_IDS[:5], "customid", "recordid", "id", "uuid", "instanceid", "taskid", "requestid", "responseid")
 _BEGINS = ("session", "session_start")
@@ -220,11 +224,26 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
         if own is not None:
             yield own
             return
+        if paired := list(_paired(value, above, level)):
+            yield from paired
+            return
         for key in _LISTS:
             inner = list(_within(value[key], (value, *above), level + 1)) if key in value else []
             if inner:
                 yield from (_with_instructions(one, value) for one in inner)
                 return
+
+
+def _paired(value: Record, above: tuple[Record, ...], level: int) -> Iterator[Conversation]:
+    """Both conversations of a row that compares two."""
+    prompt = value.get("prompt")
+    asked: Json = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    for key in next((pair for pair in _PAIRED if value.keys() >= set(pair)), ()):
+        side = value[key]
+        answers: Json = [{"role": "assistant", "content": side}] if isinstance(side, str) else side
+        whole = [*objects_in(asked), *objects_in(answers)]
+        is_whole = _is_conversation(objects_in(answers))
+        yield from _within(answers if is_whole else cast("Json", whole), above, level + 1)
 
 
 def _stored(value: Record, above: tuple[Record, ...]) -> Iterator[Conversation]:
@@ -257,11 +276,12 @@ def _with_instructions(conversation: Conversation, value: Record) -> Conversatio
 
 def _of_object(value: Record, above: tuple[Record, ...]) -> Conversation | None:
     """The conversation that an object itself is: a request with its answer, an answer alone, a tree of messages."""
-    records: Sequence[Record] = exchange(value)
+    records: Sequence[Record] = sample_of(value)
+    if records:
+        return Conversation(records)
+    records = exchange(value)
     if records and _is_conversation(records):
         return Conversation(records, (value, *above), is_call=True)
-    if records := lm_eval_sample(value):
-        return Conversation(records, ())
     records, left = path_of_tree(value)
     if records:
         warning = f"other_branches: {counted(left, 'message')} on other branches of the chat left out" if left else None
@@ -273,25 +293,37 @@ def _of_object(value: Record, above: tuple[Record, ...]) -> Conversation | None:
 
 
 def _continued(conversations: list[Conversation]) -> list[Conversation]:
-    """The conversations of a file, a request that goes on with an earlier one joined to it.
+    """The conversations of a file, a request that goes on with another one joined to it, whichever stands first.
 
     Logs of gateways and agents hold each call of a model with all that was said before: the calls of one agent become
-    one trace. Requests of different sessions, and rows of messages alone, are never joined.
+    one trace, and so do the states of one thread. Requests of different sessions, and rows of messages alone, are
+    never joined.
     """
     joined: list[Conversation] = []
-    place_of: dict[tuple[str, int, int], int] = {}  # by session, all that was said, and the number of records
+    place_of: dict[_Key, int] = {}
+    later: dict[_Key, int] = {}  # of what a conversation says, the beginnings that no earlier record told
     for one in conversations:
         session, said = _shared_id(one), _said(one.records)
-        before = next((n for n in range(len(said) - 1, 0, -1) if (session, said[n], n) in place_of), None)
-        if session is None or before is None:
+        keys = [(session, words, number) for number, words in enumerate(said)]
+        before = next((n for n in range(len(said) - 1, 0, -1) if keys[n] in place_of), None)
+        if session is not None and before is not None:
+            place = place_of.pop(keys[before])
+            joined[place] = joined[place]._replace(records=(*joined[place].records, *one.records[before:]))
+        elif session is not None and keys[-1] in later:
+            place = later.pop(keys[-1])
+            joined[place] = joined[place]._replace(records=(*one.records, *joined[place].records[len(one.records) :]))
+            continue
+        else:
             place = len(joined)
             joined.append(one)
-        else:
-            place = place_of.pop((session, said[before], before))
-            joined[place] = joined[place]._replace(records=(*joined[place].records, *one.records[before:]))
+            later.update(dict.fromkeys(keys[1:-1], place))
         if session is not None:
-            place_of[session, said[-1], len(said) - 1] = place
+            place_of[keys[-1]] = place
     return joined
+
+
+_Key = tuple[str | None, int, int]
+"""A session, a hash of all that was said in it, and the number of records."""
 
 
 def _said(records: Sequence[Record]) -> list[int]:
@@ -334,10 +366,14 @@ def _trace_id(conversation: Conversation, file: str) -> str:
 
 
 def _shared_id(conversation: Conversation) -> str | None:
-    """The id of what the calls of one agent share; that of logged calls which name no session is empty."""
-    holders = (Fields(dict(holder)) for holder in conversation.above)
-    session = next((own for holder in holders if (own := holder.text(*_SESSION_IDS)) is not None), None)
-    return session or ("" if conversation.is_call else _own_id(conversation))
+    """The id of what the calls of one agent share; that of logged calls which name no session is empty.
+
+    States of a chat are told by the id of its first message.
+    """
+    session = next((own for one in _holders(conversation) if (own := one.text(*_SESSION_IDS)) is not None), None)
+    first = conversation.records[0] if conversation.records else {}
+    own = as_text(first.get("id")) if first.get("type") in ("human", "user", "system") else None
+    return session or ("" if conversation.is_call else _own_id(conversation) or own)
 
 
 def _own_id(conversation: Conversation) -> str | None:
@@ -345,12 +381,16 @@ def _own_id(conversation: Conversation) -> str | None:
     first = Fields({**(conversation.records[0] if conversation.records else {})})
     own = first.text("sessionid", "threadid", "conversationid") or _copilot_id(conversation.records)
     own = own or (first.text("id") if first.peek("type") in _BEGINS else None)
+    return own or next((own for one in _holders(conversation) if (own := one.text(*_IDS)) is not None), None)
+
+
+def _holders(conversation: Conversation) -> Iterator[Fields]:
+    """What holds a conversation and names its ids, the innermost first; LangGraph names the thread within a state."""
     for holder in conversation.above:
-        fields = Fields(dict(holder))
-        configurable = Fields(Fields(fields.nested("config")).nested("configurable"))
-        info = Fields(fields.nested("info"))
-        own = own or configurable.text("threadid") or fields.text(*_IDS) or info.text(*_IDS)
-    return own
+        for name in ("checkpoint", "config", "metadata"):
+            inner = object_in(holder.get(name))
+            yield Fields({"threadid": (object_in(inner.get("configurable")) or inner).get("thread_id")})
+        yield from (Fields(dict(one)) for one in (holder, object_in(holder.get("info"))))
 
 
 def _name_of(path: PurePath) -> str:

@@ -1,4 +1,4 @@
-"""Samples of evaluations as conversations: OpenAI's evals (its log of events), lm-eval (`samples_*.jsonl`).
+"""Samples of evaluations as conversations: OpenAI's evals, lm-eval, HELM, promptfoo, DeepEval, Ragas.
 
 What a file holds of the right answer, and of what a scorer said, is no part of them; it is counted in a warning.
 """
@@ -6,12 +6,13 @@ What a file holds of the right answer, and of what a scorer said, is no part of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import object_in, objects_in
+from tracejury.ingest.formats.fields import object_in, objects_in, plain_name
 from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.formats.streamed import function_call
 from tracejury.ingest.trace import Json
 from tracejury.ingest.words import counted
 
@@ -84,13 +85,78 @@ LM_EVAL = frozenset({"doc_id", "arguments", "resps"})
 """The fields of a row of lm-eval."""
 
 
-def lm_eval_sample(row: Record) -> list[Record]:
-    """The prompt and the answer in a row of lm-eval; none in one that only compares how likely some answers are."""
-    if not row.keys() >= LM_EVAL:
-        return []
+def sample_of(row: Record) -> list[Record]:
+    """What a model was asked and answered in a row of an evaluation; none of any other row."""
+    return next((records for marks, read in _FORMS if row.keys() >= marks and (records := read(row))), [])
+
+
+def _lm_eval(row: Record) -> list[Record]:
+    """Nothing where it only compares how likely some answers are."""
     arguments = row["arguments"]
     first = next(iter(arguments.values()), None) if isinstance(arguments, dict) else _first(arguments)
     prompt = first.get("arg_0") if isinstance(first, dict) else _first(first)
     answer = _first(_first(row["resps"]))
     is_text = prompt is not None and isinstance(answer, str)
     return [*_asked(prompt), {"role": "assistant", "content": answer}] if is_text else []
+
+
+def _helm(row: Record) -> list[Record]:
+    request, result = object_in(row["request"]), object_in(row["result"])
+    asked = request.get("messages") or request.get("prompt")
+    answer = next(iter(objects_in(result.get("completions"))), {}).get("text")
+    return _sample(asked, answer, result.get("error"), model=request.get("model"))
+
+
+def _promptfoo(row: Record) -> list[Record]:
+    prompt, response = object_in(row["prompt"]), object_in(row["response"])
+    used, provider = object_in(response.get("tokenUsage")), row.get("provider")
+    usage = {f"{name}_tokens": used[name] for name in ("prompt", "completion", "total") if used.get(name)}
+    model = object_in(provider).get("id", provider if isinstance(provider, str) else None)
+    error = response.get("error") or row.get("error")
+    return _sample(prompt.get("raw"), response.get("output"), error, model=model, usage=usage or None)
+
+
+def _deep_eval(row: Record) -> list[Record]:
+    fields = {plain_name(name): item for name, item in row.items()}
+    if "actualoutput" not in fields:
+        return []
+    called: list[Record] = []
+    for number, tool in enumerate(objects_in(fields.get("toolscalled"))):
+        call = function_call(
+            f"call-{number}", tool.get("name"), tool.get("inputParameters", tool.get("input_parameters"))
+        )
+        called.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        called.append({"role": "tool", "tool_call_id": f"call-{number}", "content": tool.get("output")})
+    context = fields.get("retrievalcontext")
+    return _sample(row["input"], fields["actualoutput"], None, between=[*_contexts(context), *called])
+
+
+def _ragas(row: Record) -> list[Record]:
+    asked, context = row["user_input"], _contexts(row.get("retrieved_contexts"))
+    if isinstance(asked, list) and row.get("response") is None:
+        return [*objects_in(asked), *context]
+    return _sample(asked, row.get("response"), None, between=context)
+
+
+def _contexts(texts: Json) -> list[Record]:
+    return [{"type": "retrieved contexts", "contexts": texts}] if texts else []
+
+
+def _sample(asked: Json, answer: Json, error: Json, *, between: Sequence[Record] = (), **about: Json) -> list[Record]:
+    """The messages of a prompt and its answer, or why there is none."""
+    if not asked or (answer is None and not error):
+        return []
+    beside = {name: item for name, item in about.items() if item is not None}
+    last: Record = {"role": "assistant", "content": as_text(answer), **beside} if answer is not None else {
+        "type": "error", "content": error}  # fmt: skip
+    return [*_asked(asked), *between, last]
+
+
+_FORMS: tuple[tuple[frozenset[str], Callable[[Record], list[Record]]], ...] = (
+    (LM_EVAL, _lm_eval),
+    (frozenset({"instance", "request", "result"}), _helm),
+    (frozenset({"prompt", "response", "vars"}), _promptfoo),
+    (frozenset({"input", "success"}), _deep_eval),
+    (frozenset({"user_input"}), _ragas),
+)
+"""The fields by which a row is known, and what reads it."""

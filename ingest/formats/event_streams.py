@@ -279,6 +279,34 @@ def _told_words(message: Record) -> tuple[str | None, ...]:
     return tuple(as_text(inner.get(key) or None) for key in ("content", "tool_calls", "tool_call_id"))
 
 
+# LangGraph's stream of updates ----------------------------------------------------------------------------------
+
+
+def _is_update(event: Record) -> bool:
+    """What each node of a graph adds: `{NODE: {"messages": [...]}}`."""
+    updates = [object_in(one) for one in event.values() if one is not None]
+    return bool(updates) and all(_lang_messages(one.get("messages")) for one in updates)
+
+
+def _lang_messages(value: Json) -> list[dict[str, Json]]:
+    listed = objects_in([value] if isinstance(value, dict) else value)
+    return [one for one in listed if one.get("type") in _LANG_CHAIN or "role" in one]
+
+
+_LANG_CHAIN = ("human", "ai", "tool", "system", "constructor")
+
+
+def _updates(events: Sequence[Record]) -> Told:
+    """The messages of all updates; none where one holds both sides: then each line is a chat of its own."""
+    told: list[list[Record]] = []
+    for event in events:
+        updates = [object_in(one) for one in event.values()]
+        told.append([message for one in updates for message in _lang_messages(one.get("messages"))])
+    speakers = [{one.get("type") or one.get("role") for one in some} for some in told]
+    are_updates = not any(some & {"human", "user"} and some & {"ai", "assistant"} for some in speakers)
+    return [one for some in told for one in some] if are_updates else [], (), []
+
+
 # Bedrock's agents -----------------------------------------------------------------------------------------------
 
 _INVOCATIONS = {
@@ -390,4 +418,5 @@ _FORMS: tuple[tuple[Callable[[Record], bool], Callable[[Sequence[Record]], Told]
     (_is_cline, _cline),
     (_is_lang_chain, _lang_chain),
     (_is_bedrock, _bedrock),
+    (_is_update, _updates),
 )

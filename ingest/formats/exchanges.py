@@ -26,7 +26,8 @@ _RESPONSES = (
     "response", "response_body", "responseBody", "res", "output", "outputs", "completion", "modelOutput", "result",
     "full_response", "response_obj", "generated_text",
 )  # fmt: skip
-_ASKED = ("messages", "input", "contents")
+_ASKED = ("messages", "input", "contents", "input_messages", "request_messages", "RequestMessages")
+_ANSWERED = ("output", "completion", "output_messages", "response_messages", "ResponseMessages")
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _BODIES = ("body", "inputBodyJson", "outputBodyJson")
 """Where a request over HTTP, or Bedrock's log of invocations, holds what was sent."""
@@ -57,13 +58,14 @@ def _beside(value: Record) -> Record:
     """The answer in a record whose own fields are its request: a stored completion, or a list of messages."""
     if _is_answer(value):
         return value
-    listed = next((rows for name in ("output", "completion") if (rows := _listed(value, name))), None)
+    listed = next((rows for name in _ANSWERED if (rows := _listed(value, name))), None)
     return {"output": cast("Json", listed)} if listed else {}
 
 
 def _prompt(value: Record) -> list[Record]:
     """The one text that a model without messages was sent."""
-    words = value.get("prompt", value.get("inputs") if "generated_text" in value else None)
+    beside = value.get("input") if _is_answer(value) else value.get("inputs") if "generated_text" in value else None
+    words = value.get("prompt", beside)
     return [{"role": "user", "content": words}] if isinstance(words, str) and words else []
 
 

@@ -38,7 +38,9 @@ _KINDS: dict[str, SpanKind] = {
     "llm": "LLM", "generation": "LLM", "chat": "LLM", "model": "LLM", "tool": "TOOL", "agent": "AGENT",
     "retriever": "RETRIEVER", "retrieval": "RETRIEVER", "embedding": "EMBEDDING", "chain": "CHAIN",
     "workflow": "CHAIN", "task": "CHAIN", "completion": "LLM", "function": "TOOL",
-    "evaluator": "EVALUATOR", "guardrail": "GUARDRAIL", "reranker": "RERANKER",
+    "evaluator": "EVALUATOR", "guardrail": "GUARDRAIL", "reranker": "RERANKER", "agent_run": "AGENT",
+    "llm_generation": "LLM", "model_generation": "LLM", "model_step": "LLM", "tool_call": "TOOL",
+    "mcp_tool_call": "TOOL", "workflow_run": "CHAIN", "workflow_step": "CHAIN", "processor_run": "CHAIN",
 }  # fmt: skip
 """How vendors call the kinds of spans."""
 _COUNTS = {
@@ -205,6 +207,10 @@ def _record(draft: SpanDraft, fields: Fields) -> None:
         draft.attributes["type"] = kept(kind)
     draft.model = fields.text("model", "modelname")
     put(draft, "model", "model")
+    if draft.kind == "TOOL":
+        put(draft, "tool_name", "toolId")
+    usage = {key.removeprefix("usage."): item for key, item in draft.attributes.items() if key.startswith("usage.")}
+    put_usage(draft, cast("Json", usage), "usage.")
     for name in ("metrics", "usage", "tokens"):
         put_usage(draft, {key.removeprefix("num_"): item for key, item in fields.nested(name).items()}, f"{name}.")
     columns = {name: fields.take(*names) for name, names in _COUNTS.items()}

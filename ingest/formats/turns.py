@@ -35,7 +35,7 @@ _READ = frozenset({
     "id", "uuid", "parentuuid", "parentid", "sessionid", "thoughts", "callid", "subtype", "status", "task",
     "stepnumber", "modeloutput", "observations", "modelinputmessages", "modeloutputmessage", "codeaction",
     "actionoutput", "isfinalanswer", "source", "functioncall", "blocks", "contents", "author", "recipient", "channel",
-    "query", "answer", "agentthoughts", "mes", "swipes", "usedtools", "conversationid",
+    "query", "answer", "agentthoughts", "messagedata", "mes", "swipes", "usedtools", "conversationid",
 })  # fmt: skip
 """Fields that the forms here read, or that number and sort records; names as `plain_name` writes them."""
 _READ_OF_CALLS = frozenset(
@@ -62,6 +62,8 @@ class Turn(NamedTuple):
 
 def read_record(record: Record, path: str = "") -> Turn | None:
     """What a record of a conversation says, whose warnings begin with this path; None where it is no message."""
+    if "_role" in record:  # Haystack's older form
+        record = {key.removeprefix("_"): item for key, item in record.items()}
     messages = next((read for form in _FORMS if (read := form(record)) is not None), None)
     if messages is None:
         return None
@@ -74,10 +76,10 @@ def read_record(record: Record, path: str = "") -> Turn | None:
     moment = next((time for time in times if time is not None), None)
     built = Fields(kwargs if isinstance(kwargs := record.get("kwargs"), dict) else {})
     responses = [one.get("response_metadata") for one in (record, built.raw)]
-    beside = [Fields(one) for one in (meta, *responses) if isinstance(one, dict)]
+    beside = [Fields(one) for one in (meta, record.get("meta"), *responses) if isinstance(one, dict)]
     models = (one.text("model", "modelname", "modelid", "modelslug") for one in (fields, inner_fields, *beside))
     model = next((text for text in models if text), None)
-    usage = next((used for one in (fields, inner_fields, built) if (used := _usage(one)) is not None), None)
+    usage = next((used for one in (fields, inner_fields, built, *beside) if (used := _usage(one)) is not None), None)
     is_call = str(record.get("type")).endswith("_call") and "role" not in record
     known = _READ | _READ_OF_CALLS if is_call else _READ
     rest = {key: item for key, item in {**inner_fields.rest(), **fields.rest()}.items() if plain_name(key) not in known}
@@ -226,11 +228,17 @@ def _invocations(record: Record) -> list[Message] | None:
 
 
 def _wrapped(record: Record) -> list[Message] | None:
-    """A record that holds its message: under `message` (Strands, Qwen Code, Cursor), `content` (ADK) or `msg`."""
-    for key in ("message", "content", "msg"):
-        inner = record.get(key)
+    """A record that holds its message: under `message` (Strands, Qwen Code, Cursor), `content` (ADK) or `msg`.
+
+    A row of a database holds it as JSON text (LangChain's history, the session of OpenAI's Agents SDK).
+    """
+    for key in ("message", "content", "msg", "message_data"):
+        inner, is_text = record.get(key), isinstance(record.get(key), str)
+        inner = opened(inner) if is_text and "role" not in record and key.startswith("message") else inner
         if isinstance(inner, dict) and isinstance(inner.get("role"), str):
             return _known(inner) or _parts(inner)
+        if is_text and isinstance(inner, dict) and (turn := read_turn(inner)) is not None:
+            return [one.message for one in turn]
     return None
 
 

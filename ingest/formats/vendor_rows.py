@@ -32,7 +32,7 @@ _NAME = ("spanname", "name", "operationname", "displayname", "transactionname", 
 _START = (
     "starttimeunixnano", "startunixnano", "startnano", "startns", "starttimestamp", "starttime", "start", "timestampus",
     "starttimemicros", "startmicros",
-    "timestamp", "timegenerated", "time", "createdat", "created",
+    "startedat", "timestamp", "timegenerated", "time", "createdat", "created",
 )  # fmt: skip
 _END = (
     "endtimeunixnano",

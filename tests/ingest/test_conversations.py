@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.ingest import chat_store_files as stores
 from tests.ingest import conversation_files as made
+from tests.ingest import framework_files as frameworks
 from tests.ingest.envelope_files import ANSWER, ARGUMENTS, GOAL, RESULT, SESSION
 from tests.ingest.trail_files import read_all
 
@@ -424,6 +425,9 @@ def test_a_sample_of_lm_eval_is_a_trace_and_one_without_words_is_refused_by_name
         (sampled("tides.0", "match", correct=True), "OpenAI's evals", "sampling"),
         ({"instance_id": "i", "model_patch": "diff", "model_name_or_path": "m"}, "SWE-bench", ".traj"),
         ({"resourceMetrics": []}, "metrics", "resourceSpans"),
+        ({"task_id": "t", "model_answer": "17", "reasoning_trace": "s"}, "GAIA", "traces"),
+        ({"type": "result", "subtype": "success", "result": "r", "session_id": "s", "num_turns": 2},
+         "Claude", "stream"),
     ],
 )  # fmt: skip
 def test_what_stands_beside_traces_is_refused_by_name_with_a_way_out(
@@ -433,3 +437,55 @@ def test_what_stands_beside_traces_is_refused_by_name_with_a_way_out(
     assert isinstance(refused, Rejected)
     assert named in refused.reason
     assert remedy in refused.remedy
+
+
+@pytest.mark.parametrize("name", frameworks.RUNS)
+def test_a_run_of_a_framework_is_a_trace_with_its_call_of_a_tool(name: str) -> None:
+    (trace,) = read_all(frameworks.RUNS[name](), "story.json")
+    assert isinstance(trace, Trace)
+    assert (trace.format, trace.goal, trace.final_answer) == ("conversation", GOAL, ANSWER)
+    assert [span.kind for span in trace.spans] == ["AGENT", "LLM", "TOOL", "LLM"]
+    tool = trace.spans[2]
+    assert (tool.tool_name, json.loads(str(tool.tool_arguments)), tool.output) == ("tide", ARGUMENTS, RESULT)
+    assert trace.messages[trace.spans[1].output_messages[0]].tool_calls[0].name == "tide"
+    assert "SECRET" not in render_trace(trace).text
+
+
+@pytest.mark.parametrize("name", frameworks.SHORT)
+def test_a_question_with_its_answer_is_a_trace_in_the_form_of_each_tool(name: str) -> None:
+    (trace,) = read_all(frameworks.SHORT[name](), "story.json")
+    assert isinstance(trace, Trace)
+    assert (trace.goal, trace.final_answer) == (GOAL, ANSWER)
+    assert [span.kind for span in trace.spans] == ["AGENT", "LLM"]
+    text = render_trace(trace).text
+    assert "SECRET" not in text
+    assert (RESULT in text) == (name == "ragas")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question_id": "q", "conversation_a": [ASKED, {"role": "assistant", "content": ANSWER}],
+         "conversation_b": [ASKED, {"role": "assistant", "content": "Noon."}], "winner": "model_a"},
+        {"prompt": GOAL, "chosen": ANSWER, "rejected": "Noon."},
+        {"prompt": [ASKED], "chosen": [{"role": "assistant", "content": ANSWER}],
+         "rejected": [{"role": "assistant", "content": "Noon."}]},
+    ],
+)  # fmt: skip
+def test_both_answers_of_a_row_that_compares_two_are_traces(row: dict[str, object]) -> None:
+    traces = [one for one in read_all(made.lines([row]), "pairs.jsonl") if isinstance(one, Trace)]
+    assert [(one.goal, one.final_answer) for one in traces] == [(GOAL, ANSWER), (GOAL, "Noon.")]
+    assert len({one.trace_id for one in traces}) == 2
+
+
+def test_updates_of_a_graph_are_one_run_and_chats_of_both_sides_stay_apart() -> None:
+    said = frameworks.lang_chain()
+    updates = [
+        {"agent": {"messages": [said[1]]}},
+        {"tools": {"messages": [said[2]]}},
+        {"agent": {"messages": said[3:]}},
+    ]
+    (trace,) = read_all(made.lines(updates), "stream.jsonl")
+    assert isinstance(trace, Trace)
+    assert [span.kind for span in trace.spans] == ["AGENT", "LLM", "TOOL", "LLM"]
+    assert (trace.goal, trace.final_answer) == (None, ANSWER)

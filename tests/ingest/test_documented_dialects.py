@@ -20,7 +20,7 @@ The samples are written by hand after these pages (what tools themselves wrote i
 | DSPy, Bedrock | OpenInference's instrumentations |
 | LiveKit Agents | `livekit/agents/telemetry/trace_types.py` |
 | LangWatch | `langwatch/attributes.py` |
-| Spring AI | its page "Observability" |
+| Spring AI | its page "Observability", its handlers of observations in its public repository |
 | Monocle | files of its exporter in its public repository |
 | Pipecat | its page "OpenTelemetry Tracing": `input`, `output` |
 | OpenLIT, Langtrace | events `gen_ai.content.*`, of messages or of plain text |
@@ -581,6 +581,24 @@ def test_spring_ai_tells_a_tool_by_names_of_its_own() -> None:
     assert (tool(found).tool_name, tool(found).tool_arguments, tool(found).output) == ("sonar", ARGUMENTS, RESULT)
 
 
+@pytest.mark.parametrize("is_json", [False, True])
+def test_what_spring_ai_logs_of_a_call_is_what_it_was_asked_and_answered(is_json: bool) -> None:
+    asked = json.dumps({"messages": [{"role": "user", "content": ASKED}]} if is_json else [ASKED])
+    answered = json.dumps(
+        {"choices": [{"message": {"role": "assistant", "content": ANSWERED}}]} if is_json else [ANSWERED]
+    )
+    bodies = [f"Chat Model Prompt Content:\n{asked}", f"Chat Model Completion:\n{answered}", "Chat Model Metadata:\nm"]
+    records = [{"traceId": "ab" * 16, "spanId": f"{1:016x}", "timeUnixNano": f"179000000000000000{number}",
+                "body": {"stringValue": body}} for number, body in enumerate(bodies)]  # fmt: skip
+    document = json.loads(otlp(span("chat m", {"gen_ai.operation.name": "chat"})))
+    document["resourceLogs"] = [{"scopeLogs": [{"logRecords": records}]}]
+    (found,) = read_bytes(json.dumps(document).encode(), file="hand.json")
+    assert isinstance(found, Trace)
+    assert words(found, calls(found)[0]) == [ASKED, ANSWERED]
+    assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
+    assert [log.body.get("body") for log in found.logs if isinstance(log.body, dict)] == [None, None, bodies[2]]
+
+
 @pytest.mark.parametrize(
     ("attributes", "events"),
     [
@@ -588,13 +606,18 @@ def test_spring_ai_tells_a_tool_by_names_of_its_own() -> None:
         ({"prompt": ASKED, "response": ANSWERED}, []),
         ({}, [("gen_ai.content.prompt", {"gen_ai.prompt": ASKED}),
               ("gen_ai.content.completion", {"gen_ai.completion": ANSWERED})]),
+        ({}, [("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([ASKED])}),
+              ("gen_ai.content.completion", {"gen_ai.completion": json.dumps(
+                  [{"message": {"role": "assistant", "content": ANSWERED}}])})]),
+        ({"gen_ai.operation.name": None, "gen_ai.prompt": ASKED, "gen_ai.completion": ANSWERED}, []),
     ],
-    ids=["pipecat", "by hand", "events of plain text"],
+    ids=["pipecat", "by hand", "events of plain text", "events of texts and choices", "without an operation"],
 )  # fmt: skip
 def test_plain_names_and_plain_text_are_what_a_model_was_asked_and_answered(
     attributes: dict[str, Any], events: list[Any]
 ) -> None:
-    found = trace(span("llm", {"gen_ai.operation.name": "chat", **attributes}, events=events))
+    told = {name: one for name, one in {"gen_ai.operation.name": "chat", **attributes}.items() if one is not None}
+    found = trace(span("llm", told, events=events))
     (call,) = calls(found)
     assert [(found.messages[at].role, found.messages[at].content) for at in call.input_messages] == [("user", ASKED)]
     assert words(found, call) == [ASKED, ANSWERED]

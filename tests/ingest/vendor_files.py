@@ -455,6 +455,25 @@ def lunary(span: str) -> Row:
     }  # fmt: skip
 
 
+def mastra(span: str) -> Row:
+    """A span as Mastra's exporters are given it."""
+    side_in, side_out = sides(span)
+    kind = {"agent": "agent_run", "llm": "model_generation", "tool": "tool_call"}[KINDS[span]]
+    own = {"toolId": "tide"} if span == TOOL else {"agentId": "pilot"}
+    used = tokens(span, ("inputTokens", "outputTokens", "totalTokens"))
+    return {
+        "id": span, "traceId": TRACE, "parentSpanId": parent(span), "name": f"{kind}: 'x'", "type": kind,
+        "startTime": iso(span), "endTime": iso(span, 1), "isEvent": False, "input": side_in,
+        "output": side_out[0] if KINDS[span] == "llm" else side_out,
+        "attributes": {"model": made.MODEL, "usage": used} if used else own,
+    }  # fmt: skip
+
+
+def mastra_stored(span: str) -> Row:
+    names = {"id": "spanId", "type": "spanType", "startTime": "startedAt", "endTime": "endedAt"}
+    return {names.get(key, key): item for key, item in mastra(span).items()}
+
+
 def lightstep() -> Row:
     def span(one: str) -> Row:
         tags = {**gen_ai(one), **({"parent_span_guid": parent(one)} if parent(one) else {})}
@@ -471,6 +490,8 @@ FILES: dict[str, Callable[[], bytes]] = {
     "lunary": lambda: lines(lunary),
     "lunary page": lambda: dumped({"data": rows(lunary), "total": 4}),
     "lightstep": lambda: dumped(lightstep()),
+    "mastra": lambda: dumped(rows(mastra)),
+    "mastra's store": lambda: dumped({"traceId": TRACE, "spans": rows(mastra_stored)}),
     "openobserve": lambda: dumped({"hits": rows(openobserve), "total": 4}),
     "openobserve lines": lambda: lines(openobserve),
     "openobserve llm": lambda: dumped({"hits": rows(openobserve_llm)}),

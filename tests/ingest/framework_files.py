@@ -1,0 +1,116 @@
+"""The story of `envelope_files` as frameworks and evaluations write runs, made here after their documentation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.ingest.conversation_files import ID, NAME, TEXT, THOUGHT, openai
+from tests.ingest.envelope_files import ANSWER, ARGUMENTS, GOAL, RESULT, SESSION, dumped, lines
+
+Row = dict[str, Any]
+ASKED: Row = {"role": "user", "content": GOAL}
+ANSWERED: Row = {"role": "assistant", "content": ANSWER}
+
+
+def lang_chain() -> list[Row]:
+    call = {"name": NAME, "args": ARGUMENTS, "id": ID, "type": "tool_call"}
+    return [
+        {"type": "human", "content": GOAL, "id": "1"},
+        {"type": "ai", "content": "", "tool_calls": [call], "id": "2"},
+        {"type": "tool", "content": RESULT, "tool_call_id": ID, "id": "3"},
+        {"type": "ai", "content": ANSWER, "id": "4"},
+    ]
+
+
+def sql_history() -> list[Row]:
+    """LangChain's table of messages."""
+    stored = [{"type": one["type"], "data": one} for one in lang_chain()]
+    return [{"id": n, "session_id": SESSION, "message": json.dumps(one)} for n, one in enumerate(stored)]
+
+
+def agents_session() -> list[Row]:
+    """The table of messages in a session of OpenAI's Agents SDK."""
+    items: list[Row] = [
+        ASKED, {"type": "function_call", "call_id": ID, "name": NAME, "arguments": TEXT},
+        {"type": "function_call_output", "call_id": ID, "output": RESULT}, {"type": "message", **ANSWERED},
+    ]  # fmt: skip
+    return [{"id": n, "session_id": SESSION, "message_data": json.dumps(one)} for n, one in enumerate(items)]
+
+
+def executor() -> Row:
+    action = {"tool": NAME, "tool_input": ARGUMENTS, "log": THOUGHT, "type": "AgentAction"}
+    return {"input": GOAL, "intermediate_steps": [[action, RESULT]], "output": ANSWER}
+
+
+def re_act() -> Row:
+    steps = {"thought_0": THOUGHT, "tool_name_0": NAME, "tool_args_0": ARGUMENTS, "observation_0": RESULT}
+    return {"question": GOAL, "trajectory": steps, "answer": ANSWER}
+
+
+def haystack() -> Row:
+    call = {"tool_name": NAME, "arguments": ARGUMENTS, "id": ID}
+    given = {"result": RESULT, "origin": call, "error": False}
+    contents = [("user", {"text": GOAL}), ("assistant", {"tool_call": call}), ("tool", {"tool_call_result": given}),
+                ("assistant", {"text": ANSWER})]  # fmt: skip
+    return {"messages": [{"_role": role, "_content": [part], "_meta": {}} for role, part in contents]}
+
+
+def thread_history() -> list[Row]:
+    """The states of a thread as LangGraph's server lists them, the newest first."""
+    states = [lang_chain()[:end] for end in (4, 3, 2, 1)]
+    return [{"values": {"messages": some}, "next": [], "checkpoint": {"thread_id": SESSION}} for some in states]
+
+
+def smolagents() -> Row:
+    """A row of the answers that smolagents' example for GAIA writes."""
+    call = {"id": ID, "type": "function", "function": {"name": NAME, "arguments": ARGUMENTS}}
+    steps = [{"task": GOAL}, {"step_number": 1, "tool_calls": [call], "model_output": "Look.", "observations": RESULT},
+             {"step_number": 2, "tool_calls": [], "model_output": ANSWER, "observations": None}]  # fmt: skip
+    return {"question": GOAL, "intermediate_steps": steps, "task_id": SESSION, "true_answer": "SECRET"}
+
+
+def ragas() -> Row:
+    return {"user_input": [{key: item for key, item in one.items() if key != "id"} for one in lang_chain()],
+            "reference": "SECRET"}  # fmt: skip
+
+
+def deep_eval() -> Row:
+    tool = {"name": NAME, "inputParameters": ARGUMENTS, "output": RESULT}
+    case = {"input": GOAL, "actualOutput": ANSWER, "expectedOutput": "SECRET", "toolsCalled": [tool], "success": True}
+    return {"testCases": [case], "metricsScores": []}
+
+
+RUNS: dict[str, Callable[[], bytes]] = {
+    "langchain's table": lambda: dumped(sql_history()), "agents sdk's table": lambda: dumped(agents_session()),
+    "langchain's executor": lambda: dumped(executor()), "dspy's react": lambda: dumped(re_act()),
+    "haystack": lambda: dumped(haystack()), "langgraph's history": lambda: dumped(thread_history()),
+    "langgraph's values": lambda: lines([{"messages": lang_chain()[:end]} for end in (1, 2, 3, 4)]),
+    "calls, the newest first": lambda: lines([
+        {"request": {"messages": openai()[:end]}, "response": {"choices": [{"message": openai()[end]}]}}
+        for end in (4, 2)]),
+    "smolagents' answers": lambda: lines([smolagents()]), "ragas": lambda: lines([ragas()]),
+    "deepeval": lambda: dumped(deep_eval()),
+}  # fmt: skip
+"""Runs with a call of a tool."""
+SHORT: dict[str, Callable[[], bytes]] = {
+    "promptfoo": lambda: dumped({"results": {"results": [{
+        "prompt": {"raw": json.dumps([ASKED])}, "vars": {}, "response": {"output": ANSWER}}]}}),
+    "helm": lambda: dumped({"request_states": [{
+        "instance": {"references": [{"output": "SECRET"}]}, "request": {"prompt": GOAL, "model": "m-1"},
+        "result": {"completions": [{"text": ANSWER}]}}]}),
+    "ragas": lambda: lines([{"user_input": GOAL, "response": ANSWER, "retrieved_contexts": [RESULT]}]),
+    "rows of messages": lambda: lines([{"input_messages": json.dumps([ASKED]), "output_messages": [ANSWERED]}]),
+    "azure's gateway": lambda: lines([{"category": "GatewayLlmLogs", "properties": {
+        "RequestMessages": json.dumps([ASKED]), "ResponseMessages": json.dumps([ANSWERED])}}]),
+    "a log of logs": lambda: lines([{"timestamp": 1, "message": json.dumps({
+        "input": {"inputBodyJson": {"messages": [ASKED]}}, "output": {"outputBodyJson": {"output": {
+            "message": ANSWERED}}}})}]),
+    "a response with its input": lambda: dumped({"object": "response", "model": "m-1", "input": GOAL, "output": [
+        {"type": "message", **ANSWERED}]}),
+    "crewai": lambda: dumped({"raw": ANSWER, "tasks_output": [{"description": "d", "messages": [ASKED, ANSWERED]}]}),
+    "agentbench": lambda: lines([{"index": 3, "output": {"status": "completed", "history": [
+        ASKED, {"role": "agent", "content": ANSWER}]}}]),
+}  # fmt: skip
+"""A question and its answer."""
