@@ -27,13 +27,15 @@ $(STAMP)/installed: pyproject.toml requirements.lock
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --editable .
 	@mkdir -p $(STAMP) && touch $@
 
-# The browser of the tests; the product itself needs none.
+# The browser of the tests; the product itself needs none. Without a desktop's windows it takes a quarter less CPU time.
+INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq
 $(STAMP)/browser:
-	@if command -v chromium >/dev/null; then :; \
+	@if command -v chromium-headless-shell >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing Chromium for the browser tests"; \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
-	else \
+		apt-get update -qq && $(INSTALL) chromium chromium-headless-shell >/dev/null \
+			|| command -v chromium >/dev/null || $(INSTALL) chromium >/dev/null; \
+	elif ! command -v chromium >/dev/null; then \
 		echo "The browser tests need Chromium: sudo apt-get install chromium"; exit 1; \
 	fi
 	@mkdir -p $(STAMP) && touch $@
