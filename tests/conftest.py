@@ -1,9 +1,10 @@
 """Fixtures for all tests: where the real files are, and a home that is never the developer's own."""
 
+import gc
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,17 @@ from tracejury.judging.store import open_workspace, workspace
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 keep_texts_in_python()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Tests and modules stay to the end: the collector would look through their 500,000 objects again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
