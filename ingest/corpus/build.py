@@ -59,7 +59,7 @@ def build(
         joined, dropped, more = _one_of_each(corpus, workers, number, len(jobs), reading)
         corpus.remove_unnamed(SCHEMAS)
     return Built(
-        partitions=len(partitions),
+        partitions=len(partitions) + len(more),
         known_files=sum(map(len, known.values())),
         joined=joined,
         copies=dropped,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -61,6 +62,7 @@ class Workers:
         except ImportError as error:
             reason = f"--engine dask needs the package {error.name}"
             raise IngestError(reason, remedy="install tracejury[corpus]") from error
+        logging.getLogger("distributed").setLevel(logging.WARNING)  # its import sets INFO: each socket, among our words
         if self.scheduler is not None:
             with _client_of(self.scheduler) as client:
                 yield client.get_executor(pure=False)

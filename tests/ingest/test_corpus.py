@@ -88,7 +88,7 @@ def test_a_file_that_grew_completes_what_was_read_of_it(tmp_path: Path) -> None:
     file = otlp_file(tmp_path / "grows.jsonl", 1, spans=slice(0, 4))
     build([str(file)], str(tmp_path / "corpus"))
     file.write_bytes(file.read_bytes() + otlp_file(tmp_path / "more.jsonl", 1, spans=slice(4, 10)).read_bytes())
-    build([str(file)], str(tmp_path / "corpus"))
+    assert build([str(file)], str(tmp_path / "corpus")).partitions == 2  # what was read, and the trace joined
     assert open_corpus(str(tmp_path / "corpus")).dataset("spans").count_rows() == 10
 
 
