@@ -143,7 +143,7 @@ def _alike(
         error = _as_error(finding)
         for column, (place, other) in enumerate(others):
             signs = signs_of(error, other, similar[row, column], tree)
-            confidence, _ = signs.judged(same_dimension=_same_dimension(finding, other))
+            confidence = signs.probability(same_dimension=_same_dimension(finding, other))
             weights[row, place] = max(weights[row, place], confidence)
     return weights
 

@@ -6,7 +6,7 @@ Source of the rules: METRICS.md, "Matching reference errors with judge findings"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log
@@ -133,12 +133,16 @@ class TextLikeness:
         return KnownTexts(rows={text: row for row, text in enumerate(distinct)}, vectors=vectors)
 
     def _weighted(self, texts: Sequence[str]) -> csr_matrix:
-        """Rows of length 1 (0 of a text without words): (1 + log of the count) x idf."""
+        """Rows of length 1 (0 of a text without words): (1 + log of the count) x idf. Columns of unused words are left
+        out: to turn a million of them takes longer than to compare a trace's texts.
+        """
+        from scipy.sparse import csr_matrix
         from sklearn.preprocessing import normalize
 
         rows = self._counts.transform(texts).tocsr()
-        rows.data = (1 + np.log(rows.data)) * self._idf[rows.indices]
-        weighted: csr_matrix = normalize(rows)
+        used, columns = np.unique(rows.indices, return_inverse=True)
+        values = (1 + np.log(rows.data)) * self._idf[rows.indices]
+        weighted: csr_matrix = normalize(csr_matrix((values, columns, rows.indptr), shape=(len(texts), len(used))))
         return weighted
 
 
@@ -188,25 +192,52 @@ class Signs:
 
         0 without reasons where neither categories nor words nor quotes could say so.
         """
-        if not (self.has_categories or self.similarity >= SIMILAR_TEXT or self.quote):
+        probability = self.probability(same_dimension=same_dimension)
+        if not probability:
             return 0.0, ()
-        weights = WITH_CATEGORIES if self.has_categories else WITHOUT_CATEGORIES
-        shares = list(self._shares(weights, same_dimension=same_dimension))
-        log_odds = weights.start + sum(share for share, _ in shares)
-        return 1 / (1 + exp(-log_odds)), tuple(reason for share, reason in shares if share >= _TOLD and reason)
+        shares = zip(self._shares(same_dimension=same_dimension), self._names(), strict=True)
+        return probability, tuple(name for share, name in shares if share >= _TOLD and name)
 
-    def _shares(self, weights: Weights, *, same_dimension: bool) -> Iterator[tuple[float, str]]:
-        """What each sign adds to the log-odds, with its name."""
-        yield weights.same_span * self.same_span, "same span"
-        yield weights.closeness * self.closeness, "" if self.same_span else "close span"
-        yield weights.family * self.family, "parent, child or sibling span"
-        yield weights.around * self.around, "no narrow span cited"
-        yield weights.same_category * self.same_category, "same category"
-        yield weights.close_category * self.same_category * self.closeness, ""
-        yield weights.related_category * self.related_category, "related category"
-        yield weights.same_dimension * same_dimension, "same dimension"
-        yield weights.quote * self.quote, f"similar evidence {self.quote:.1f}"
-        yield weights.similarity * self.similarity, f"similar text {self.similarity:.1f}"
+    def probability(self, *, same_dimension: bool) -> float:
+        """That of `judged`, without the reasons."""
+        if not (self.has_categories or self.similarity >= SIMILAR_TEXT or self.quote):
+            return 0.0
+        return 1 / (1 + exp(-(self._weights.start + sum(self._shares(same_dimension=same_dimension)))))
+
+    @property
+    def _weights(self) -> Weights:
+        return WITH_CATEGORIES if self.has_categories else WITHOUT_CATEGORIES
+
+    def _shares(self, *, same_dimension: bool) -> tuple[float, ...]:
+        """What each sign adds to the log-odds."""
+        weights = self._weights
+        return (
+            weights.same_span * self.same_span,
+            weights.closeness * self.closeness,
+            weights.family * self.family,
+            weights.around * self.around,
+            weights.same_category * self.same_category,
+            weights.close_category * self.same_category * self.closeness,
+            weights.related_category * self.related_category,
+            weights.same_dimension * same_dimension,
+            weights.quote * self.quote,
+            weights.similarity * self.similarity,
+        )
+
+    def _names(self) -> tuple[str, ...]:
+        """What each share is called as a reason; nothing where another stands for it."""
+        return (
+            "same span",
+            "" if self.same_span else "close span",
+            "parent, child or sibling span",
+            "no narrow span cited",
+            "same category",
+            "",
+            "related category",
+            "same dimension",
+            f"similar evidence {self.quote:.1f}",
+            f"similar text {self.similarity:.1f}",
+        )
 
 
 _TOLD = 0.25  # log-odds from which a sign is a reason

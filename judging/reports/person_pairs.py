@@ -139,8 +139,8 @@ def _judged(
             [[is_within(o.span_ids, e.span_ids, places, tolerance) for o in theirs] for e in ours], dtype=bool
         ),
         share=np.array([[not set(e.dimensions).isdisjoint(o.dimensions) for o in theirs] for e in ours], dtype=bool),
-        apart=np.array([[pair.judged(same_dimension=False)[0] for pair in row] for row in signs]),
-        together=np.array([[pair.judged(same_dimension=True)[0] for pair in row] for row in signs]),
+        apart=np.array([[pair.probability(same_dimension=False) for pair in row] for row in signs]),
+        together=np.array([[pair.probability(same_dimension=True) for pair in row] for row in signs]),
     )
 
 
