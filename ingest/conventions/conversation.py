@@ -74,10 +74,12 @@ def take_conversation(draft: SpanDraft, key: str, column: str, context: Context,
     value = draft.attributes.get(key)
     if value is None or getattr(draft, column):
         return False
-    content = open_value(draft, key, value)
-    conversation = read_conversation(content, role)
+    warned = len(draft.warnings)
+    conversation = read_conversation(open_value(draft, key, value), role)
     if conversation is None:
         return False
+    if len(draft.warnings) > warned:
+        conversation = _without_stub(conversation)
     setattr(draft, column, [context.add(item.message) for item in conversation.messages])
     rest = rest_of(conversation.messages)
     if conversation.others:
@@ -87,6 +89,15 @@ def take_conversation(draft: SpanDraft, key: str, column: str, context: Context,
     else:
         draft.attributes[key] = rest
     return True
+
+
+def _without_stub(conversation: Conversation) -> Conversation:
+    """The messages of JSON that is cut off without the last one, where it was cut before it said anything."""
+    last = conversation.messages[-1].message
+    part = inner_json(last.content or "")
+    has_words = bool(last.content) and not (isinstance(part, dict) and part.keys() <= {"type", "id"})
+    is_stub = not (has_words or last.tool_calls or last.reasoning) and len(conversation.messages) > 1
+    return conversation._replace(messages=conversation.messages[:-1]) if is_stub else conversation
 
 
 SIDES = ("input", "output")
@@ -109,6 +120,8 @@ def raise_messages(draft: SpanDraft, table: MessageTable, *, sides: Sequence[str
         conversation = read_conversation(content, role) if is_open else None
         if conversation is None:
             continue
+        if isinstance(opened(text), str):
+            conversation = _without_stub(conversation)
         setattr(draft, f"{side}_messages", [table.place(item.message) for item in conversation.messages])
         setattr(draft, side, json_text(conversation.others) if conversation.others and side == "input" else None)
         if conversation.others and side == "output":  # why it ended, what it cost: beside what was said

@@ -156,8 +156,9 @@ def content_text(content: Json) -> str | None:
 
 def read_tool_calls(values: Json) -> tuple[tuple[ToolCall, ...], Json] | None:
     """Tool calls in OpenAI's or LangChain's form, and what they hold beyond; None when one is in neither form."""
-    if values is None:
+    if values is None or values == "":
         return (), None
+    values = inner_json(values) if isinstance(values, str) else values
     if not isinstance(values, list):
         return None
     calls: list[ToolCall] = []

@@ -21,9 +21,9 @@ from tracejury.ingest.formats.eval_rows import LM_EVAL, sample_of, samples_of
 from tracejury.ingest.formats.event_streams import Told, as_lines, messages_of_events, usage_by_call
 from tracejury.ingest.formats.exchanges import exchange, instructions, lone_answer
 from tracejury.ingest.formats.exports import as_text
-from tracejury.ingest.formats.fields import Fields, object_in, objects_in
+from tracejury.ingest.formats.fields import Fields, object_in, objects_in, plain_name
 from tracejury.ingest.formats.otel import take_documents, together
-from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.formats.rows import columns_of, opened, read_rows, take_rows
 from tracejury.ingest.formats.streamed import streamed_answers
 from tracejury.ingest.formats.trajectory import Session, one_answer, session_trace
 from tracejury.ingest.formats.turns import Record, Turn, path_of_tree, read_record
@@ -38,13 +38,19 @@ from tracejury.ingest.words import counted
 NAME = "conversation"
 
 _LISTS = (
-    "messages", "traj", "trajectory", "conversations", "conversation", "chat_messages", "history", "events", "values",
-    "simulations", "data", "state", "channel_values", "prompt", "contents", "input", "prompt_blueprint",
-    "prompt_template", "runs", "agents", "chats", "chatbot", "intermediate_steps", "steps", "output", "result",
-    "results", "request_states", "testCases", "test_cases", "tasks_output", "chat_history", "properties", "message",
-    "@message",
+    "messages", "traj", "trajectory", "conversations", "conversation", "chatmessages", "history", "events", "values",
+    "simulations", "data", "state", "channelvalues", "prompt", "contents", "input", "promptblueprint",
+    "prompttemplate", "runs", "agents", "chats", "chatbot", "intermediatesteps", "steps", "output", "result",
+    "results", "requeststates", "testcases", "tasksoutput", "chathistory", "properties", "message", "turns",
+    "dialogue", "dialog", "dialogs", "transcript", "thread", "threads", "chat", "session", "sessions",
+    "conversationhistory", "messagehistory", "allmessages",
 )  # fmt: skip
-"""Where an object holds a conversation, or what holds one."""
+"""Where an object holds a conversation, or what holds one; names as `plain_name` writes them."""
+_COLUMNS = frozenset({
+    "messages", "conversations", "conversation", "trajectory", "traj", "history", "chat_history", "prompt", "query",
+    "question", "user_input", "input", "input_messages",
+})  # fmt: skip
+"""Columns by which a table (CSV, Parquet) may hold conversations, one a row."""
 _PAIRED = (("conversation_a", "conversation_b"), ("chosen", "rejected"))
 """Where a row holds two answers to one question, of which people or a model chose one."""
 _SESSION_IDS = ("sessionid", "threadid", "traceid", "conversationid", "trajid", "instanceid", "taskid", "agentid")
@@ -102,11 +108,19 @@ def sniff(sample: FileSample) -> bool:
     """Messages of both a user and a model, wherever the document, or the lines together, hold them."""
     if _MESSAGE_FILE.search(sample.file) and {"message", "message_id", "role"} <= sample.keys:
         return True
-    data = as_lines(sample.data)
-    if not sample.whole or data.lstrip()[:1] not in (b"{", b"["):
+    if not sample.whole:
         return False
-    documents = [document.value for document in parse_documents(data) if document.error is None]
-    return any(True for _ in _conversations(documents))
+    data = as_lines(sample.data)
+    if _is_json(data):
+        documents = [document.value for document in parse_documents(data) if document.error is None]
+        return any(True for _ in _conversations(documents))
+    if columns_of(sample).isdisjoint(_COLUMNS):
+        return False
+    return any(True for row in read_rows(data) for _ in _conversations([row.values]))
+
+
+def _is_json(data: bytes) -> bool:
+    return data.lstrip()[:1] in (b"{", b"[")
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
@@ -114,7 +128,10 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     places: list[tuple[str, Json]] = []
     warnings: list[str] = []
     lines = replace(source, data=as_lines(source.data))
-    yield from take_documents((lines,), lambda value, place: places.append((place, value)), warnings)
+    if _is_json(lines.data):
+        yield from take_documents((lines,), lambda value, place: places.append((place, value)), warnings)
+    else:
+        yield from take_rows(lines, lambda row: places.append((row.place, row.values)))
     documents = [value for _, value in places]
     for some in (documents, *(one for one in documents if isinstance(one, list))):
         warnings += no_objects(some, "document")
@@ -227,8 +244,9 @@ def _within(value: Json, above: tuple[Record, ...], level: int) -> Iterator[Conv
         if paired := list(_paired(value, above, level)):
             yield from paired
             return
-        for key in _LISTS:
-            inner = list(_within(value[key], (value, *above), level + 1)) if key in value else []
+        names = {plain_name(name): name for name in reversed([*value])}
+        for key in filter(names.get, _LISTS):
+            inner = list(_within(value[names[key]], (value, *above), level + 1))
             if inner:
                 yield from (_with_instructions(one, value) for one in inner)
                 return

@@ -38,8 +38,37 @@ _ABOUT = {
 """What an answer tells of the call, and the names under which a message is read with it."""
 
 
+_SPOKEN = (
+    ("prompt", "question", "query", "user_input", "user_message", "user"),
+    ("response", "completion", "generated_text", "assistant", "assistant_message", "model_response", "reply"),
+)
+_MAYBE_SPOKEN = (("input", "request"), ("output", "response"))
+"""Columns of a plain log: these words say that a model answered, or may be of any call."""
+_OF_MODEL = frozenset({"model", "model_name", "model_id", "modelId", "usage", "prompt_tokens", "completion_tokens"})
+
+
 def exchange(value: Record) -> list[Record]:
     """The messages of a request and of its answer that stand beside each other; none of any other object."""
+    return _told_apart(value) or _spoken(value)
+
+
+def _spoken(value: Record) -> list[Record]:
+    """A question and its answer, both words, in a row of a plain log."""
+    pairs = (_SPOKEN, *([_MAYBE_SPOKEN] if not _OF_MODEL.isdisjoint(value) else []))
+    for sides in pairs:
+        asked, answer = (
+            next((text for name in names if isinstance(text := value.get(name), str) and text.strip()), None)
+            for names in sides
+        )
+        if asked is not None and answer is not None:
+            model = next((name for key in ("model", "model_name", "model_id") if (name := value.get(key))), None)
+            about = {"model": model} if model else {}
+            return [{"role": "user", "content": asked}, {"role": "assistant", "content": answer, **about}]
+    return []
+
+
+def _told_apart(value: Record) -> list[Record]:
+    """A request and its answer, where one of them is an object or a list of messages."""
     request, response = _object(value, _REQUESTS), _object(value, _RESPONSES) or _beside(value)
     words = next((text for name in _RESPONSES if isinstance(text := value.get(name), str) and text), None)
     named = next((rows for name in (*_ASKED, "prompt") if (rows := _listed(value, name))), [])

@@ -287,11 +287,11 @@ def plain(value: object) -> Json:
 
 def opened(value: Json) -> Json:
     """A cell that holds a list or an object as JSON text or, in CSV files of pandas, as a Python literal."""
-    if not isinstance(value, str) or value[:1] not in ("{", "["):
+    if not isinstance(value, str) or value[:1] not in ("{", "[", '"'):
         return value
     content = inner_json(value)
-    if content is not None:
-        return content
+    if content is not None or value[0] == '"':
+        return value if content is None else content
     if len(value) > _LONGEST_LITERAL:
         return value
     try:

@@ -18,7 +18,7 @@ from tracejury.ingest.formats.otel import Intake, join_runs, kind_name, parent_o
 from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.rows import Row, columns_of, is_frame, opened, read_rows, take_rows
 from tracejury.ingest.formats.spans import kept, kept_dict, status_of
-from tracejury.ingest.formats.vendor_rows import typed_value, vendor_log, vendor_rows
+from tracejury.ingest.formats.vendor_rows import CHILDREN, flat, typed_value, vendor_log, vendor_rows
 from tracejury.ingest.leftovers import holds_text
 from tracejury.ingest.parse import json_text, parse_documents, unquoted
 from tracejury.ingest.sniff import FileSample
@@ -93,7 +93,8 @@ def _rows_of_vendor(value: Json) -> Iterable[dict[str, Json]]:
 def _take_row(row: Row, intake: Intake) -> None:
     """Add the span of a row, or all spans that a vendor's record holds."""
     names = {plain_name(name) for name in row.values}
-    is_row = _is_row(names) and "processorevent" not in names  # Elastic tells spans and transactions apart
+    has_children = any(isinstance(row.values.get(key), list) for key in CHILDREN)
+    is_row = _is_row(names) and not has_children and "processorevent" not in names  # Elastic tells transactions apart
     log = None if is_row else vendor_log(row.values)
     if log is not None:
         intake.logs.append(_log(log))
@@ -125,7 +126,10 @@ def holds_rows(value: Json) -> bool:
     )
     first = names[0] if isinstance(names, list) and names else names
     return (
-        isinstance(first, dict) and _is_row({plain_name(name) for name in first}) and "startTimeUnixNano" not in first
+        isinstance(first, dict)
+        and _is_row({plain_name(name) for name in first})
+        and "startTimeUnixNano" not in first
+        and not any(isinstance(first.get(key), list) for key in CHILDREN)
     )
 
 
@@ -192,9 +196,11 @@ def _exception(draft: SpanDraft, fields: Fields) -> None:
 
 def _attributes(fields: Fields) -> dict[str, Json]:
     content = fields.take("attributes", "spanattributes")
-    attributes = (
-        {key: typed_value(item) for key, item in key_values(opened(content)).items()} if content is not None else {}
-    )
+    attributes: dict[str, Json] = {}
+    for key, item in key_values(opened(content)).items() if content is not None else ():
+        value = typed_value(item)
+        is_tree = isinstance(value, dict) and value and "." not in key
+        attributes.update(flat(cast("dict[str, Json]", value), f"{key}.") if is_tree else {key: value})
     return {**attributes, **kept_dict(fields.below("attributes.", "SpanAttributes.", "span_attributes."))}
 
 

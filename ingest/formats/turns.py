@@ -35,7 +35,8 @@ _READ = frozenset({
     "id", "uuid", "parentuuid", "parentid", "sessionid", "thoughts", "callid", "subtype", "status", "task",
     "stepnumber", "modeloutput", "observations", "modelinputmessages", "modeloutputmessage", "codeaction",
     "actionoutput", "isfinalanswer", "source", "functioncall", "blocks", "contents", "author", "recipient", "channel",
-    "query", "answer", "agentthoughts", "messagedata", "mes", "swipes", "usedtools", "conversationid",
+    "query", "answer", "agentthoughts", "messagedata", "mes", "swipes", "usedtools", "conversationid", "speaker",
+    "utterance", "body",
 })  # fmt: skip
 """Fields that the forms here read, or that number and sort records; names as `plain_name` writes them."""
 _READ_OF_CALLS = frozenset(
@@ -203,8 +204,11 @@ def _joined(messages: list[Message]) -> list[Message]:
 
 def _known(record: Record) -> list[Message] | None:
     """A message in the form of a provider or framework."""
-    if isinstance(record.get("role"), str) and record["role"] not in _ROLES:
-        return None
+    role = record.get("role")
+    if isinstance(role, str) and role not in _ROLES:
+        if role.lower() not in _ROLES:
+            return None
+        record = {**record, "role": role.lower()}
     turn = read_turn({_OPENAI.get(key, key): item for key, item in record.items()})
     if turn is None:
         return None
@@ -277,12 +281,20 @@ def _silly_tavern(record: Record) -> list[Message] | None:
     return [Message("user" if is_user else "assistant", words)]
 
 
+_WHO = ("sender", "speaker", "author")
+_SAID = ("text", "message", "utterance", "body")
+
+
 def _sender(record: Record) -> list[Message] | None:
-    """Claude's export of chats: `sender`, and parts in `content`, or `text` in older ones."""
-    role, text = _ROLES.get(str(record.get("sender")).lower()), record.get("text")
-    if role is not None and record.get("content"):
+    """Who said it, and the words: Claude's export of chats (parts in `content`, or `text` in older ones), dialogues."""
+    who = next((own for key in _WHO if isinstance(own := record.get(key), str)), None)
+    role = _ROLES.get(str(who).lower())
+    if role is None:
+        return None
+    if record.get("content"):
         return _known({"role": role, "content": record["content"]})
-    return [Message(role, text)] if role is not None and isinstance(text, str) else None
+    words = next((own for key in _SAID if isinstance(own := record.get(key), str)), None)
+    return [Message(role, words)] if words is not None else None
 
 
 def _dify(record: Record) -> list[Message] | None:

@@ -53,7 +53,7 @@ _LENGTHS = (
 """Names of a span's length, and the microseconds of its unit."""
 _OF_SPANS = frozenset({*_PARENT, *_END, "starttimestamp", "duration", *(name for some, _ in _LENGTHS for name in some)})
 """What a span tells and a line of a program's log that names its span does not: a parent, an end, a length."""
-_CHILDREN = ("spans", "subsegments", "children", "childspans")
+CHILDREN = ("spans", "subsegments", "children", "childspans")
 _ATTRIBUTES = (
     "attributes", "spanattributes", "attributesstring", "attributesnumber", "attributesbool", "data", "labels",
     "numericlabels", "customdimensions", "properties", "annotations", "metadata", "meta", "tags",
@@ -182,8 +182,8 @@ def _with_flat_ids(row: Row) -> Row:
     ):
         return row
     nested = {key: inner for key in _NESTED_IDS if isinstance(inner := row.get(key), dict)}
-    flat = {name: item for key, inner in nested.items() for name, item in _flat(inner, f"{key}.").items()}
-    return {**{name: item for name, item in row.items() if name not in nested}, **flat}
+    leaves = {name: item for key, inner in nested.items() for name, item in flat(inner, f"{key}.").items()}
+    return {**{name: item for name, item in row.items() if name not in nested}, **leaves}
 
 
 def _identity(row: Row, above: _Above) -> tuple[str, str, str | None] | None:
@@ -197,7 +197,7 @@ def _identity(row: Row, above: _Above) -> tuple[str, str, str | None] | None:
     is_tied = above.is_tied or above.parent is not None or any(name in names for name in _PARENT) or "guid" in names
     if trace_id is None and span_id is None and "parentrunid" in names:
         trace_id = _text(row, names, ("id",))  # Lunary names no trace: `join_runs` does when all runs are read
-    has_children = any(isinstance(_value(row, names, key), list) for key in _CHILDREN)
+    has_children = any(isinstance(_value(row, names, key), list) for key in CHILDREN)
     is_whole = bool(names.keys() & {*_TRACE} and names.keys() & {*_END})
     if span_id is None and (is_tied or has_children or is_whole) and trace_id is not None:
         span_id = _text(row, names, ("id", "guid"))
@@ -230,7 +230,7 @@ def _parent(row: Row, names: Mapping[str, str], trace_id: str) -> str | None:
 def _span_and_children(row: Row, ids: tuple[str, str, str | None], above: _Above, level: int) -> Iterator[Row]:
     trace_id, span_id, _ = ids
     names = {plain_name(name): name for name in reversed(list(row))}
-    children = [row.pop(names[key]) for key in _CHILDREN if isinstance(_value(row, names, key), list)]
+    children = [row.pop(names[key]) for key in CHILDREN if isinstance(_value(row, names, key), list)]
     yield _canonical(row, names, ids)
     for child in children:
         yield from _walk(child, above._replace(trace_id=trace_id, parent=span_id), level + 1)
@@ -316,8 +316,8 @@ def _attributes(left: Row, names: Mapping[str, str]) -> Row:
         del left[names[name]]
         if name == "metadata" and isinstance(value, dict):
             value = {**value, **(inner if isinstance(inner := value.pop("default", None), dict) else {})}
-        flat = _flat({key: typed_value(item) for key, item in key_values(value).items()}, "")
-        attributes.update({(dotted(key) or key) if name in _FLATTENED else key: item for key, item in flat.items()})
+        leaves = flat({key: typed_value(item) for key, item in key_values(value).items()}, "")
+        attributes.update({(dotted(key) or key) if name in _FLATTENED else key: item for key, item in leaves.items()})
     keys, values = (
         opened(left.pop(names[name], None)) if name in names else None for name in ("tagskeys", "tagsvalues")
     )
@@ -350,15 +350,15 @@ def typed_value(value: Json) -> Json:
     return value["value"] if value.keys() == {"type", "value"} else value
 
 
-def _flat(value: Mapping[str, Json], prefix: str) -> Row:
+def flat(value: Mapping[str, Json], prefix: str) -> Row:
     """An object in objects as one with dotted names; the objects of lists stay."""
-    flat: Row = {}
+    leaves: Row = {}
     for key, item in value.items():
         if isinstance(item, dict) and item:
-            flat.update(_flat(item, f"{prefix}{key}."))
+            leaves.update(flat(item, f"{prefix}{key}."))
         else:
-            flat[f"{prefix}{key}"] = item
-    return flat
+            leaves[f"{prefix}{key}"] = item
+    return leaves
 
 
 def _has(value: Mapping[str, Json], names: Sequence[str]) -> bool:

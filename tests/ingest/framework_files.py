@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from typing import Any
 
+from pyarrow import Table, parquet
 from tests.ingest.conversation_files import ID, NAME, TEXT, THOUGHT, openai
 from tests.ingest.envelope_files import ANSWER, ARGUMENTS, GOAL, RESULT, SESSION, dumped, lines
 
@@ -85,6 +88,8 @@ def deep_eval() -> Row:
 RUNS: dict[str, Callable[[], bytes]] = {
     "langchain's table": lambda: dumped(sql_history()), "agents sdk's table": lambda: dumped(agents_session()),
     "langchain's executor": lambda: dumped(executor()), "dspy's react": lambda: dumped(re_act()),
+    "calls as text": lambda: dumped([
+        {**one, "tool_calls": json.dumps(one["tool_calls"])} if one.get("tool_calls") else one for one in openai()]),
     "haystack": lambda: dumped(haystack()), "langgraph's history": lambda: dumped(thread_history()),
     "langgraph's values": lambda: lines([{"messages": lang_chain()[:end]} for end in (1, 2, 3, 4)]),
     "calls, the newest first": lambda: lines([
@@ -94,6 +99,22 @@ RUNS: dict[str, Callable[[], bytes]] = {
     "deepeval": lambda: dumped(deep_eval()),
 }  # fmt: skip
 """Runs with a call of a tool."""
+
+
+def csv_of(row: Row) -> bytes:
+    file = io.StringIO()
+    writer = csv.DictWriter(file, row)
+    writer.writeheader()
+    writer.writerow(row)
+    return file.getvalue().encode()
+
+
+def parquet_of(row: Row) -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(Table.from_pylist([row]), file)
+    return file.getvalue()
+
+
 SHORT: dict[str, Callable[[], bytes]] = {
     "promptfoo": lambda: dumped({"results": {"results": [{
         "prompt": {"raw": json.dumps([ASKED])}, "vars": {}, "response": {"output": ANSWER}}]}}),
@@ -112,5 +133,17 @@ SHORT: dict[str, Callable[[], bytes]] = {
     "crewai": lambda: dumped({"raw": ANSWER, "tasks_output": [{"description": "d", "messages": [ASKED, ANSWERED]}]}),
     "agentbench": lambda: lines([{"index": 3, "output": {"status": "completed", "history": [
         ASKED, {"role": "agent", "content": ANSWER}]}}]),
+    "upper case": lambda: dumped([{"role": "USER", "content": GOAL}, {"role": "Assistant", "content": ANSWER}]),
+    "kebab case": lambda: dumped({"chat-messages": [ASKED, ANSWERED]}),
+    "turns": lambda: dumped({"conversation": {"turns": [ASKED, ANSWERED]}}),
+    "authors": lambda: dumped([{"author": "user", "text": GOAL}, {"author": "assistant", "text": ANSWER}]),
+    "speakers": lambda: dumped({"dialogue": [{"speaker": "human", "utterance": GOAL},
+                                             {"speaker": "agent", "utterance": ANSWER}]}),
+    "columns of speakers": lambda: lines([{"user": GOAL, "assistant": ANSWER}]),
+    "a plain log": lambda: lines([{"query": GOAL, "response": ANSWER, "ts": "2026-01-01"}]),
+    "a log with models": lambda: lines([{"input": GOAL, "output": ANSWER, "model": "m-1"}]),
+    "csv": lambda: csv_of({"prompt": GOAL, "response": ANSWER, "model": "m-1"}),
+    "csv of messages": lambda: csv_of({"task": "t", "messages": json.dumps([ASKED, ANSWERED])}),
+    "parquet": lambda: parquet_of({"conversations": [ASKED, {**ANSWERED, "tool_calls": None}]}),
 }  # fmt: skip
 """A question and its answer."""

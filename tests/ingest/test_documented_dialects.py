@@ -403,6 +403,13 @@ def test_messages_that_are_cut_off_are_read_as_far_as_they_go(cut: int) -> None:
     assert any(warning.startswith("cut_off_json") for warning in found.all_warnings)
 
 
+def test_a_message_that_is_cut_off_before_it_says_anything_is_no_message() -> None:
+    whole = json.dumps([{"role": "user", "parts": [{"type": "text", "content": one}]} for one in (ASKED, RULE)])
+    cut = whole[: whole.rindex("content")] + "...[TRUNCATED]"
+    found = trace(span("chat", {"gen_ai.operation.name": "chat", "gen_ai.input.messages": cut}))
+    assert words(found, calls(found)[0]) == [ASKED]
+
+
 def test_plain_text_where_messages_were_expected_is_a_message() -> None:
     found = trace(span("chat", {"gen_ai.operation.name": "chat", "gen_ai.input.messages": ASKED,
                                 "gen_ai.output.messages": ANSWERED, "gen_ai.system_instructions": RULE}))  # fmt: skip

@@ -474,6 +474,24 @@ def mastra_stored(span: str) -> Row:
     return {names.get(key, key): item for key, item in mastra(span).items()}
 
 
+def plain(span: str) -> Row:
+    """A span as a team of its own writes it."""
+    return {"trace_id": TRACE, "span_id": span, "parent_span_id": parent(span), "name": NAMES[span],
+            "start_time": iso(span), "end_time": iso(span, 1), "attributes": gen_ai(span)}  # fmt: skip
+
+
+def nested(span: str) -> Row:
+    """The same with its attributes as objects in objects."""
+    tree: Row = {}
+    for key, item in gen_ai(span).items():
+        *above, last = key.split(".")
+        holder = tree
+        for part in above:
+            holder = holder.setdefault(part, {})
+        holder[last] = item
+    return {**plain(span), "attributes": tree}
+
+
 def lightstep() -> Row:
     def span(one: str) -> Row:
         tags = {**gen_ai(one), **({"parent_span_guid": parent(one)} if parent(one) else {})}
@@ -490,6 +508,13 @@ FILES: dict[str, Callable[[], bytes]] = {
     "lunary": lambda: lines(lunary),
     "lunary page": lambda: dumped({"data": rows(lunary), "total": 4}),
     "lightstep": lambda: dumped(lightstep()),
+    "plain rows": lambda: lines(plain),
+    "nested attributes": lambda: lines(nested),
+    "attributes encoded twice": lambda: dumped([
+        {**one, "attributes": json.dumps(json.dumps(one["attributes"]))} for one in rows(plain)]),
+    "spans in spans": lambda: dumped({**plain(AGENT), "children": [
+        {key: item for key, item in plain(one).items() if key not in ("trace_id", "parent_span_id")}
+        for one in SPANS if parent(one)]}),
     "mastra": lambda: dumped(rows(mastra)),
     "mastra's store": lambda: dumped({"traceId": TRACE, "spans": rows(mastra_stored)}),
     "openobserve": lambda: dumped({"hits": rows(openobserve), "total": 4}),
