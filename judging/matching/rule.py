@@ -141,8 +141,8 @@ class TextLikeness:
 
         rows = self._counts.transform(texts).tocsr()
         used, columns = np.unique(rows.indices, return_inverse=True)
-        values = (1 + np.log(rows.data)) * self._idf[rows.indices]
-        weighted: csr_matrix = normalize(csr_matrix((values, columns, rows.indptr), shape=(len(texts), len(used))))
+        values, shape = (1 + np.log(rows.data)) * self._idf[rows.indices], (len(texts), max(1, len(used)))
+        weighted: csr_matrix = normalize(csr_matrix((values, columns, rows.indptr), shape=shape))
         return weighted
 
 
