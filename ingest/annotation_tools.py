@@ -109,7 +109,7 @@ def _feedback(values: Values, place: str, call: str) -> Iterator[Opinion]:
     who = next((name for key in ("creator", "wb_username", "wb_user_id") if (name := as_words(values.get(key)))), "")
     base = Opinion(place=place, span_ids=ids_of(named if is_call else call), author=who or "weave")
     if not base.span_ids:
-        yield replace(base, fault="the feedback is of no call")
+        yield replace(base, fault="the feedback names no call")
     elif kind.startswith(_WEAVE_HUMAN):
         yield _weave_value(base, kind.removeprefix(_WEAVE_HUMAN), payload.get("value"))
     elif kind.startswith(_WEAVE_SCORER) or kind == "ActionScore":

@@ -199,8 +199,8 @@ def _commit_together(
 
 
 OTHER_CONTENT = (
-    "keep the one that is there, put this one in its place with `tracejury traces replace` (labels stay), or ingest "
-    "it into another workspace"
+    "keep the stored trace, replace it with `tracejury traces replace` (labels stay), or ingest "
+    "this one into another workspace"
 )
 """What to do about a trace whose id is stored with other content that it does not complete."""
 
@@ -257,7 +257,7 @@ def _take_logs(engine: Engine, logs: LooseLogs, report: Report) -> None:
                 report.duplicates += 1
     if rest:
         named = ", ".join(rest[:3]) + (f" and {len(rest) - 3} more" if len(rest) > 3 else "")
-        report.waiting.append(f"{logs.file}: log records are kept until the spans of trace {named} come")
+        report.waiting.append(f"{logs.file}: log records are kept until the spans of trace {named} arrive")
 
 
 def _complete(engine: Engine, ready: Ready, conflict: StoreError, report: Report) -> None:
@@ -273,7 +273,9 @@ def _complete(engine: Engine, ready: Ready, conflict: StoreError, report: Report
     report.trace_ids.append(ready.packed.trace_id)
     report.bytes += ready.packed.source["size"]
     if joined:
-        report.completed.append(f"trace {ready.packed.trace_id} was stored and is completed by {ready.file}")
+        report.completed.append(
+            f"trace {ready.packed.trace_id} was stored earlier and is now completed by {ready.file}"
+        )
     else:
         report.duplicates += 1
 

@@ -65,9 +65,9 @@ def too_much_at_once(whose: str, *, spans: int, size: int) -> IngestError | None
     if spans <= most_spans() and size <= most_bytes():
         return None
     return IngestError(
-        f"{whose} has {spans:,} spans in {size / 1e6:,.0f} MB, to be held at once; "
-        f"at most {most_spans():,} in {most_bytes() / 1e6:,.0f} MB can be",
-        remedy="give each task of the agent a trace of its own, as JSON lines, or ingest the file into a workspace",
+        f"{whose} has {spans:,} spans in {size / 1e6:,.0f} MB, which must be in memory at once; "
+        f"at most {most_spans():,} spans in {most_bytes() / 1e6:,.0f} MB fit",
+        remedy="write each task of the agent as its own trace, in JSON lines, or ingest the file into a workspace",
     )
 
 
@@ -142,7 +142,7 @@ def count_member(number: int) -> None:
 
 def _bomb() -> IngestError:
     return IngestError(
-        f"unpacks to more than {MAX_RATIO} times its size: looks like a zip bomb",
+        f"unpacks to more than {MAX_RATIO} times its size: it may be a zip bomb",
         remedy="unpack it yourself if you trust it",
     )
 

@@ -97,7 +97,7 @@ def _check_file(connection: Connection) -> Iterator[Problem]:
             if problem != "ok":
                 yield Problem(subject="database", problem=str(problem), remedy=remedy)
         for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
-            problem = f"row {row[1]} of {row[0]} points at a row of {row[2]} that is not there"
+            problem = f"row {row[1]} of {row[0]} refers to a row of {row[2]} that does not exist"
             yield Problem(subject="database", problem=problem, remedy=remedy)
     except DatabaseError as error:
         yield damaged(error)
@@ -146,7 +146,7 @@ def _check_content(stored: Trace, row: RowMapping, stale: dict[str, Problem]) ->
         )
         return
     right = summary(stored)
-    if wrong := [f"{key} is {row[key]!r}, its spans give {right[key]!r}" for key in right if row[key] != right[key]]:
+    if wrong := [f"{key} is {row[key]!r}, but {right[key]!r} by its spans" for key in right if row[key] != right[key]]:
         problem = f"its summary is wrong: {'; '.join(wrong)}"
         stale[stored.trace_id] = Problem(subject=f"trace {stored.trace_id}", problem=problem, remedy=_REPAIR)
 
@@ -163,10 +163,10 @@ def _check_bytes(connection: Connection, format: str, digests: Mapping[str, str]
         return
     for trace_id, digest in digests.items():
         if trace_id not in again:
-            problem = "its kept source bytes no longer give this trace"
+            problem = "its stored source, read again, no longer holds this trace"
             yield Problem(subject=f"trace {trace_id}", problem=problem, remedy="report it with the file")
         elif again[trace_id] != digest:
-            problem = "its kept source bytes now read differently (another version of the reader?)"
+            problem = "its stored source, read again, gives another trace (another version of the reader?)"
             remedy = "compare after ingesting into a new workspace"
             yield Problem(subject=f"trace {trace_id}", problem=problem, remedy=remedy)
 

@@ -24,7 +24,7 @@ def complete_stored(connection: Connection, new: Packed) -> bool:
     if any(warning.startswith(_MASKED) for warning in stored.warnings):
         raise StoreError("its texts were masked when it was ingested, so its files cannot be joined")
     if stored.format != new.trace["format"] or new.long is not None:
-        raise StoreError("it is of another format")
+        raise StoreError("its format is another one")
     source = Source(file=new.source["file"], place=new.source["place"], data=decompress(new.source["body"]))
     trace = completed(stored.format, load_source(connection, new.trace_id), source)
     if trace is None:
@@ -39,8 +39,10 @@ def _refuse_to_move_labels(connection: Connection, stored: Trace, trace: Trace) 
     gone = {span.span_id for span in stored.spans} - {span.span_id for span in trace.spans}
     users = _users(connection, trace.trace_id) if gone else []
     if users:
-        reason = f"{len(gone)} of its spans would change, and {', '.join(users)} of this workspace name the trace"
-        raise StoreError(f"{reason}: it stays as people and judges saw it")
+        reason = (
+            f"{len(gone)} of its spans would change, although {', '.join(users)} of this workspace refer to the trace"
+        )
+        raise StoreError(f"{reason}; it stays unchanged")
 
 
 def _users(connection: Connection, trace_id: str) -> list[str]:

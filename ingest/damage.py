@@ -40,7 +40,7 @@ def _warning(trace: Trace, parts: Sequence[Rejected]) -> str:
     size = f"{lost} in {counted(len(parts), 'part')} of the file could not be read"
     absent = _absent_spans(trace)
     named = f": {', '.join(absent[:_NAMED])}{' …' if len(absent) > _NAMED else ''}" if absent else ""
-    return f"{DAMAGED}: {size} ({places}); {counted(len(absent), 'span')} referred to and absent{named}"
+    return f"{DAMAGED}: {size} ({places}); {counted(len(absent), 'span')} referred to but missing{named}"
 
 
 def _absent_spans(trace: Trace) -> list[str]:

@@ -50,7 +50,7 @@ class Gaps:
             yield f"{NO_KINDS}: none of {_counted(self.kindless, 'span')} tells its kind; {self._place()}"
         if self.wrapped_tokens:
             traces = "" if self.traces == 1 else f" in {_counted(self.wrapped_tokens, 'trace')}"
-            yield f"{NO_CALL_TOKENS}: tokens stand on spans around the model calls only{traces}; they are not summed"
+            yield f"{NO_CALL_TOKENS}: only spans around the model calls record tokens{traces}; these are not summed"
         if self.unreadable:
             traces = "the trace holds" if self.traces == 1 else f"{_counted(self.unreadable, 'trace')} hold"
             yield f"{NOTHING_TO_READ}: {traces} names and times only; a judge would have nothing to read"
@@ -58,7 +58,7 @@ class Gaps:
     def _place(self) -> str:
         names = [name for name, _ in Counter(self.names).most_common(_MOST_NAMES)]
         if not names:
-            return "the source holds no text there. Try: record message content where the trace is made"
+            return "the source holds no text there. Try: record message content, by the settings of the tracer"
         return f"the text is in {', '.join(f'`{name}`' for name in names)}. Try: --map"
 
 

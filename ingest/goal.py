@@ -68,7 +68,7 @@ def _goal(spans: Sequence[Span], messages: Sequence[Message]) -> Words:
     text = root.input if root is not None and root.input else agents[0].input if agents else None
     task = _task(text)
     if task is None and text and text.strip():
-        return Words(None, "the first input is data in which no field is known to be what the user asked")
+        return Words(None, "the first input is data in which no known field holds the user's request")
     return Words(task)
 
 
@@ -93,7 +93,7 @@ def derive_final_answer(spans: Sequence[Span], messages: Sequence[Message]) -> W
     of_agents = _output(agents[-1], messages) if agents else None
     answer = _output(spans[0], messages) or of_agents or _last_words(spans, messages)
     if answer is None and spans[0].output and spans[0].output.strip():
-        return Words(None, "the last output is data in which no field is known to be the answer")
+        return Words(None, "the last output is data in which no known field holds the answer")
     return Words(answer)
 
 

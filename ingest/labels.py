@@ -441,7 +441,7 @@ def _whole_answer(text: str) -> tuple[dict[str, Json], tuple[str, ...]]:
         [] if len({at for at, _, _ in answers}) == 1 else [f"several_answers: {len(answers)} answers; the last counts"]
     )
     if "{" in text[end:] and '"errors"' in text[end:]:
-        raise IngestError("after a whole answer another begins that is cut off")
+        raise IngestError("a second answer begins after the first and is cut off")
     around = text[:start].strip().removeprefix("```json").removeprefix("```").strip()
     if around:
         warnings.append(f"text_around: {counted(len(around), 'character')} before the answer, not read")

@@ -47,7 +47,8 @@ class Completion:
         parts = [counted(self.spans, "span")] if self.spans else []
         parts += [counted(self.messages, "message")] if self.messages else []
         return (
-            f"trace {self.trace_id} was stored and is completed by {self.file}: {' and '.join(parts) or 'more'} added"
+            f"trace {self.trace_id} was stored earlier and is now completed by {self.file}: "
+            f"{' and '.join(parts) or 'more'} added"
         )
 
 
@@ -123,9 +124,9 @@ def _read_again(connection: Connection, trace_id: str, late: Sequence[Source], f
     whole = together((stored, *late))
     known = f"trace {trace_id} is in the workspace already (from {stored.file}) with other content"
     if shared is None:
-        raise StoreError(f"{known}, in a format that does not join {format} ({own})")
+        raise StoreError(f"{known}, in the format {own}, which {format} cannot complete")
     if not stored.data or not whole.data or len(whole.data) > MOST_BYTES:
-        raise StoreError(f"{known}; the bytes it came from cannot be read together with these")
+        raise StoreError(f"{known}; its source cannot be read together with this one")
     read = read_bytes(whole.data, file=whole.file, format=shared)
     return {item.trace_id: item for item in read if isinstance(item, Trace)}
 
@@ -153,7 +154,7 @@ def _replaced(connection: Connection, trace_id: str, whole: Trace | None, file: 
     renamed = {span.span_id for span in whole.spans if "tracejury.span_id" in span.attributes} - before
     if renamed or not before <= after:
         span_id = next(iter(sorted(renamed or before - after)))
-        return StoreError(f"{known}: of span {span_id.partition('#')[0]} it says something else")
+        return StoreError(f"{known}: span {span_id.partition('#')[0]} differs")
     if content_digest(whole) == content_digest(old):
         return Completion(trace_id=trace_id, file=file)
     added = Completion(

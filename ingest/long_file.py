@@ -94,9 +94,9 @@ def _first_lines(file: IO[bytes]) -> list[bytes]:
 
 def _too_long(number: int, longest: int) -> IngestError:
     reason = f"a line of more than {longest // 1024**2} MiB"
-    return IngestError(reason, place=f"line {number}", remedy="write one request a line, as the collector does")
+    return IngestError(reason, place=f"line {number}", remedy="write one request per line, as the collector does")
 
 
 def _shortened(place: int) -> IngestError:
-    remedy = "ingest it when nothing writes to it"
+    remedy = "ingest it again when no program writes to it"
     return IngestError("the file became shorter while it was read", place=f"byte {place:,}", remedy=remedy)

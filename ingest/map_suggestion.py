@@ -49,9 +49,9 @@ class Suggestion:
         return "\n".join([*self._head(), "", *self._fields(), *self._kind()]) + "\n"
 
     def _head(self) -> Iterator[str]:
-        yield f"# Proposed from {counted(self.spans, 'span')}: look it over, then `tracejury ingest --map THIS PATH`."
+        yield f"# Proposed from {counted(self.spans, 'span')}: check it, then run `tracejury ingest --map THIS PATH`."
         if not self.fields:
-            yield "# No text was left over: every attribute with text was understood."
+            yield "# Nothing to map: every attribute with text is already understood."
 
     def _fields(self) -> Iterator[str]:
         yield "[fields]"

@@ -65,7 +65,7 @@ def compressed_parts(file: LongFile, digest: str) -> Iterator[bytes]:
         state.update(block)
         yield compress(block)
     if state.hexdigest() != digest:
-        raise IngestError("the file changed while it was read", remedy="ingest it when nothing writes to it")
+        raise IngestError("the file changed while it was read", remedy="ingest it again when no program writes to it")
 
 
 def pack(trace: Trace, *, known_texts: Container[str] = frozenset(), source: PackedBytes | None = None) -> Packed:

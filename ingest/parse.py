@@ -443,9 +443,9 @@ def _concatenated(data: bytes) -> Iterator[Document]:
             yield Document(
                 place=f"line {line}",
                 error=IngestError(
-                    f"text that is no JSON: {clean_text(between[:80])!r}",
+                    f"text that is not JSON: {clean_text(between[:80])!r}",
                     place=f"line {line}",
-                    remedy="export it again" if is_part else "leave other output out of the file",
+                    remedy="export it again" if is_part else "delete other output from the file",
                     lost=len(between.encode("utf-8", "surrogatepass")) if is_part else 0,
                 ),
             )

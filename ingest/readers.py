@@ -264,7 +264,7 @@ def completed(format: str, stored: Source, new: Source) -> Trace | None:
     """
     complete = getattr(reader_named(format), "complete", None)
     if complete is None:
-        raise IngestError("its format joins no files")
+        raise IngestError("files of this format cannot be joined")
     return cast("Callable[[Source, Source], Trace | None]", complete)(stored, new)
 
 

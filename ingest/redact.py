@@ -105,9 +105,9 @@ class Redactor:
             summary = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
             warnings.append(f"redacted: masked before it was stored: {summary}")
         if item.source.data and not data:
-            warnings.append("source_not_kept: its bytes are no text and may hold what was masked")
+            warnings.append("source_not_kept: its source is not text and may hold what was masked")
         if item.source.path:
-            warnings.append("source_not_kept: its file is too long to be masked as a whole")
+            warnings.append("source_not_kept: its source is too long to be masked")
         source = replace(item.source, data=data, path="", size=0)
         return replace(clean, source=source, trace_id=item.trace_id, warnings=tuple(warnings))
 

@@ -137,9 +137,9 @@ def completed(drafts: Sequence[SpanDraft], warnings: list[str]) -> list[SpanDraf
             rest[same] = _as_one(rest[same], draft)
             joined += 1
     if joined:
-        joined_words = "1 span stands" if joined == 1 else f"{joined} spans stand"
+        joined_words = "1 span was" if joined == 1 else f"{joined} spans were"
         warnings.append(
-            f"span_completed: {joined_words} twice, as begun and as ended or sent again; each is one span now"
+            f"span_completed: {joined_words} sent twice, such as at the start and at the end; each is one span now"
         )
     return rest
 

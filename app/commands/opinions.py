@@ -109,7 +109,7 @@ def import_labels(
             say(f"warning {warning}")
         click.echo(
             f"{counted(len(labels.errors), 'error')}, {counted(len(labels.scores), 'score')} "
-            f"on {counted(len(traces), 'trace')} ({sum(new.values()):,} rows new)"
+            f"on {counted(len(traces), 'trace')} ({sum(new.values()):,} new rows)"
         )
         for name, count in verdicts.items():
             click.echo(f"{counted(count, 'verdict')} of {name}, which is not a person")

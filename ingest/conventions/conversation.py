@@ -149,7 +149,7 @@ def open_value(draft: SpanDraft, key: str, value: Json) -> Json:
 
 
 def _cut_off(name: str, text: str) -> str:
-    return f"cut_off_json: {name} is not complete JSON ({text[-60:]!r} ends it); read as far as it goes"
+    return f"cut_off_json: {name} is incomplete JSON, which ends in {text[-60:]!r}; read up to its end"
 
 
 def _system_first(value: dict[str, Json]) -> tuple[list[ParsedMessage], dict[str, Json]]:

@@ -67,6 +67,8 @@ def _wanted_text(gap: Gap) -> str:
 
 def _told(what: str, missing: set[int], used: list[str]) -> str:
     if not missing:
-        return f"{what}; its first messages are rebuilt from {', '.join(used)}, where all that both hold is equal"
+        return (
+            f"{what}; its first messages are copied from {', '.join(used)}, which agrees wherever both hold a message"
+        )
     numbers = ", ".join(str(number) for number in sorted(missing)[:20]) + (", ..." if len(missing) > 20 else "")
-    return f"{what}; messages {numbers} stand in no earlier call of this agent and are missing or without their role"
+    return f"{what}; messages {numbers} are in no earlier call of this agent either, so they or their roles are missing"

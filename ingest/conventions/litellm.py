@@ -54,7 +54,7 @@ def _tell_apart(parent: SpanDraft, raw: SpanDraft) -> None:
     if parent.kind == "LLM":
         parent.kind = "CHAIN"
         parent.warnings.append(
-            "litellm_parent: litellm wrote the attributes of its calls on this span, one over the other; "
+            "litellm_parent: litellm wrote the attributes of its calls on this span, each over the one before; "
             f"the calls themselves are the {RAW} spans below"
         )
     messages = {*raw.input_messages, *raw.output_messages}

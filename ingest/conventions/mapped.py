@@ -124,7 +124,7 @@ def read_map(text: str, file: str) -> Map:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise IngestError(f"the map {file} is no TOML: {error}", remedy="correct the file at this place") from error
+        raise IngestError(f"the map {file} is not TOML: {error}", remedy="correct the file at this place") from error
     for key in document:
         if key not in ("fields", "kind", "when"):
             raise _wrong(text, file, key, "is not part of a map", "[fields], [kind] and [when]")

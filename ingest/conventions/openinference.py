@@ -356,8 +356,8 @@ def _place_inputs(draft: SpanDraft, messages: dict[int, Message], context: Conte
         return
     if max(messages) >= _MOST_MESSAGES:
         draft.warnings.append(
-            f"message_numbers: numbered up to {max(messages)}, "
-            f"{counted(len(messages), 'message')} in all; shown in order"
+            f"message_numbers: the messages are numbered up to {max(messages)}, "
+            f"but the call holds {counted(len(messages), 'message')}; shown in order"
         )
     elif set(messages) != set(range(len(messages))) or next(iter(messages.values())).role is None:
         context.gaps.append(Gap(draft=draft, said=messages))

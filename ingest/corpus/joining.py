@@ -30,7 +30,7 @@ from tracejury.ingest.store import load, open_engine, read_transaction, schema, 
 from tracejury.ingest.store.search import make_index
 from tracejury.ingest.trace import IngestError, Rejected
 
-OTHER_CONTENT_OF_CORPUS = "put the earlier files back and build again, or build a corpus of its own"
+OTHER_CONTENT_OF_CORPUS = "restore the earlier files and build again, or build another corpus"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 VERSION = 1
 """Of tables and records: a corpus of another version is refused."""
 NO_DATE = "none"
-REBUILD = "delete the corpus, or take another address, and build it again from its sources"
+REBUILD = "delete the corpus, or choose another address, and build it again from its sources"
 """What to do where a file of a corpus is damaged."""
 PARTITIONING = ds.partitioning(pa.schema([("date", pa.string()), ("source", pa.string())]), flavor="hive")
 _CHECKED = ds.ParquetFileFormat(
@@ -160,12 +160,12 @@ class Corpus:
             raise IngestError(reason, remedy="give the same options, or build at another address")
 
     def require_whole(self) -> None:
-        """Raise `IngestError` where there is no corpus, or where a build is under way or was cut off."""
+        """Raise `IngestError` where there is no corpus, or where a build is under way or was interrupted."""
         self.settings()
         if self._holder().get("work") == "build":
             raise IngestError(
-                f"a build of {self.url} is under way or was cut off",
-                remedy="wait for it, or run `tracejury corpus build` again: it goes on where the other ended",
+                f"a build of {self.url} is under way or was interrupted",
+                remedy="wait for it, or run `tracejury corpus build` again: it continues where the other stopped",
             )
 
     @contextmanager
@@ -220,7 +220,7 @@ def _document(path: str, body: bytes) -> dict[str, Any]:
 def _record(path: str, body: bytes) -> Record:
     document = _document(path, body)
     if document.pop("digest", None) != _digest(document):
-        raise IngestError(f"{path} is damaged: it is not a record of a partition as it was written", remedy=REBUILD)
+        raise IngestError(f"{path} is damaged: it is not a complete record of a partition", remedy=REBUILD)
     try:
         return Record(**document)
     except TypeError as error:

@@ -127,7 +127,7 @@ def read_again(unit: Unit, *, format: str | None, most_bytes: int) -> Iterator[I
     """
     for one in unit:
         if not one.digest or _digest(one) != one.digest:
-            raise IngestError(f"{one.address} holds other bytes now than when it was read, or is gone")
+            raise IngestError(f"{one.address} changed since it was read, or was deleted")
     yield from read_unit(unit, format=format, most_bytes=most_bytes)
 
 

@@ -24,7 +24,7 @@ _ARGUMENTS = {
 }  # fmt: skip
 """The items that are calls of a tool, and the fields of each that the model chose."""
 _FAILED = frozenset({"failed", "declined"})
-NO_PROMPT = "no_prompt: codex exec does not print what was asked; only what the agent did is in the file"
+NO_PROMPT = "no_prompt: codex exec does not print the prompt; the file holds only what the agent did"
 
 Record = dict[str, Json]
 

@@ -68,7 +68,7 @@ _MESSAGE_FILE = re.compile(r"(?:^|[/\\])messages[/\\]message_(\d+)\.json$")
 _SESSION = re.compile(r"session_([^/\\]+)[/\\]agents[/\\]agent_([^/\\]+)[/\\]messages[/\\]")
 """Where Strands keeps each message of an agent in a session."""
 _MOST_LEVELS = 5
-NO_REQUEST = "no_request: the file holds what the model answered, not what it was asked"
+NO_REQUEST = "no_request: the file holds the model's answers, not its prompts"
 
 
 class Conversation(NamedTuple):
@@ -141,7 +141,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
         errors = (_failure(one, is_log=is_log) for one in (_rows(places) if is_log else places))
         yield from (rejected(source.file, error) for error in errors if error is not None)
     if not conversations:
-        raise IngestError("holds no conversation of a user and a model", remedy="export it again")
+        raise IngestError("holds no conversation between a user and a model", remedy="export it again")
     names = [_trace_id(one, source.file) for one in conversations]
     for number, (one, name) in enumerate(zip(conversations, names, strict=True)):
         own = name if names.count(name) == 1 else f"{name}-{number + 1}"
@@ -164,7 +164,7 @@ def _failure(record: tuple[str, Json], *, is_log: bool) -> IngestError | None:
         return None
     result = value.get("result")
     error = value.get("error", result.get("error") if isinstance(result, dict) else None)
-    remedy = "ask for it again, or leave it out"
+    remedy = "send the request again, or delete this record"
     if error:
         return IngestError(f"the request failed: {as_text(error)}", place=place, remedy=remedy)
     if value.keys() >= LM_EVAL and (known := known_other(value)) is not None:
@@ -269,7 +269,7 @@ def _stored(value: Record, above: tuple[Record, ...]) -> Iterator[Conversation]:
     warnings: list[str] = []
     for chat in stored_chats(value, warnings):
         if _is_conversation(chat.records):
-            warning = f"other_branches: {counted(chat.left_out, 'message')} on other branches of the chat left out"
+            warning = f"other_branches: {counted(chat.left_out, 'message')} on other branches of the chat not read"
             own = warning if chat.left_out else None
             wrong = (*warnings, *wrong_types(cast("Json", value)))
             yield Conversation(chat.records, (chat.about, value, *above), own, wrong)
@@ -302,7 +302,7 @@ def _of_object(value: Record, above: tuple[Record, ...]) -> Conversation | None:
         return Conversation(records, (value, *above), is_call=True)
     records, left = path_of_tree(value)
     if records:
-        warning = f"other_branches: {counted(left, 'message')} on other branches of the chat left out" if left else None
+        warning = f"other_branches: {counted(left, 'message')} on other branches of the chat not read" if left else None
         return Conversation(records, (value, *above), warning)
     records = lone_answer(value)
     if any(turn.messages for record in records if (turn := read_record(record)) is not None):

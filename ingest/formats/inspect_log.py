@@ -394,5 +394,5 @@ def _attach(value: Json, attachments: dict[str, Json], warnings: list[str]) -> N
             elif isinstance(item, (dict, list)):
                 stack.append(item)
     warnings.extend(
-        f"missing_attachment: the log names the attachment {name:.60} and does not hold it" for name in sorted(missing)
+        f"missing_attachment: the log names the attachment {name:.60} but does not hold it" for name in sorted(missing)
     )

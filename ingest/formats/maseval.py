@@ -221,7 +221,7 @@ def _places(name: str, logs: Sequence[Fields], speaker: _Speaker | None, warning
     if len(speaker.answers) != succeeded:
         warnings.append(
             f"answers_mismatch: {speaker.agent} has {counted(len(speaker.answers), 'answer')}, "
-            f"{name} {counted(succeeded, 'call')} that succeeded; joined in order"
+            f"{name} {counted(succeeded, 'call')} that succeeded; paired in order"
         )
     answers = iter(speaker.answers)
     return [next(answers, None) if _succeeded(log) else None for log in logs]
@@ -240,7 +240,7 @@ def _give_messages(draft: SpanDraft, place: int | None, speaker: _Speaker, table
         draft.output = rejection[1][-length:] if length else rejection[1]
         draft.warnings.append("answer_rejected: the agent could not read this answer; its error message holds the text")
     else:
-        draft.warnings.append("no_answer: the message after this call is none of the model")
+        draft.warnings.append("no_answer: the message after this call is not the model's")
 
 
 def _speaker(

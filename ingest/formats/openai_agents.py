@@ -49,7 +49,7 @@ def read_bundle(sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
     intake = _Intake()
     bad = yield from take_documents(sources, lambda value, place: _take(value, intake, place), intake.warnings)
     for trace_id in [named for named in intake.traces if named not in intake.spans]:
-        intake.warnings.append(f"trace_without_spans: {brief(trace_id)} is named and has no span here")
+        intake.warnings.append(f"trace_without_spans: {brief(trace_id)} has no span in this file")
     if not intake.spans and not bad:
         raise IngestError("holds no span", remedy="write span.export() at on_span_end of a tracing processor")
     for trace_id, drafts in intake.spans.items():

@@ -17,7 +17,7 @@ from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, LogRecord, LooseLogs, Rejected, Source, SpanDraft, Trace
 from tracejury.ingest.tree import PENDING, assemble, completed, once_each
 
-UNNAMED_LOGS = "unread_logs: log records that name no trace are left out, for the file holds several traces"
+UNNAMED_LOGS = "unread_logs: log records that name no trace are not read, because the file holds several traces"
 KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 _HEX = frozenset("0123456789abcdef")
 
@@ -82,7 +82,7 @@ def take_listed(items: Sequence[Json], take: Callable[[Json], bool], intake: Int
     intakes = [take(item) for item in items]
     for item, is_taken in zip(items, intakes, strict=True):
         if any(intakes) and not is_taken:
-            intake.warnings.append(f"unreadable_span: {brief(item)} stands among the spans and is none")
+            intake.warnings.append(f"unreadable_span: {brief(item)} is among the spans but is not a span")
     return any(intakes)
 
 
@@ -154,7 +154,7 @@ def split(
 
 def _loose(logs: Mapping[str, Sequence[SpanLog]], source: Source) -> LooseLogs:
     """Log records whose spans stand elsewhere, each trace's as a request of OTLP."""
-    subject = "its spans are" if len(logs) == 1 else "their spans are"
+    subject = "whose spans are" if len(logs) == 1 else "and more, whose spans are"
     count = sum(map(len, logs.values()))
     return LooseLogs(
         file=source.file,

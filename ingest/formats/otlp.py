@@ -271,7 +271,9 @@ def _otel(draft: SpanDraft, value: dict[str, Json]) -> None:
         own = key.removeprefix("otel.")
         draft.attributes[own if holds_text(own, item) else key] = item
         if key.startswith("otel.dropped"):
-            draft.warnings.append(f"dropped_by_tracer: the tracer kept not all; {key.removeprefix('otel.')} is {item}")
+            draft.warnings.append(
+                f"dropped_by_tracer: the tracer dropped a part; {key.removeprefix('otel.')} is {item}"
+            )
 
 
 def _status(draft: SpanDraft, status: Json) -> None:

@@ -50,7 +50,9 @@ def note_spans(value: Json, marks: Set[str], key: str, warnings: list[str]) -> N
     """Warn where a value that is no place of spans holds objects with two of these keys: they are not read as spans."""
     count = _count(value, marks)
     if count:
-        warnings.append(f"unread_spans: {key!r} holds {counted(count, 'span')} where none belongs; not read as spans")
+        warnings.append(
+            f"unread_spans: {key!r} holds {counted(count, 'span')} outside its list of spans; not read as spans"
+        )
 
 
 def _count(value: Json, marks: Set[str]) -> int:

@@ -71,7 +71,7 @@ def merge(
     """
     sources = _sources(connection, label_ids)
     if len(sources) < 2:
-        raise AdjudicationError("merging needs two labels or more: keep a single one")
+        raise AdjudicationError("merging needs two labels or more. Try: keep the single label")
     first = next((one for one in sources if one.label_id == main), sources[0])
     rest = [one for one in sources if one is not first]
     merged = replace(
@@ -169,7 +169,7 @@ def set_score(
     opinions = opinions_of_people(connection, {trace_id}).get(trace_id, {}).values()
     values = {opinion.scores[dimension] for opinion in opinions if dimension in opinion.scores}
     if values != {value}:
-        _must_reason(reason, f"a score of {dimension} that not all raters gave")
+        _must_reason(reason, f"a {dimension} score that not all raters gave")
     payload = {"dimension": dimension, "value": value, "not_applicable": value is None}
     _append(connection, trace_id, "score", "score", payload, by, reason)
 
@@ -204,7 +204,7 @@ def close(
     if decided_item is None:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
     if decided_item.open_points:
-        raise AdjudicationError(f"still to be decided: {'; '.join(decided_item.open_points)}")
+        raise AdjudicationError(f"still undecided: {'; '.join(decided_item.open_points)}")
     version = decided_item.decided.version + 1
     shown = ", ".join(sorted(decided_item.decided.judges | ({judge} if judge else set()))) or None
     _append(connection, trace_id, "done", "close", {"version": version, "judge_shown": shown}, by, note)
@@ -254,7 +254,7 @@ def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabe
         raise AdjudicationError(f"label {gone[0]} no longer exists: reload the page")
     sources = [labels[label_id] for label_id in ids]
     if len({label.trace_id for label in sources}) > 1:
-        raise AdjudicationError("the labels are of different traces")
+        raise AdjudicationError("the labels belong to different traces")
     return sources
 
 
@@ -383,7 +383,7 @@ def _delete(connection: Connection, label_id: str, by: str) -> None:
 
 def _must_reason(reason: str, what: str) -> None:
     if not reason.strip():
-        raise AdjudicationError(f"{what} needs a reason: other people read it")
+        raise AdjudicationError(f"{what} needs a reason. Try: write one that the raters understand")
 
 
 def _must_be_complete(connection: Connection, label: ErrorLabel) -> None:

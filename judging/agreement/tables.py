@@ -474,7 +474,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="cost_agreement",
-        title="Recall and F1 of each judge model beside its dollars and tokens per trace, and which are on the front",
+        title="Recall and F1 of each judge model beside its dollars and tokens per trace, and which none beats in both",
         needs=("error_pairs", "costs"),
         build=lambda inputs: costs.cost_agreement(
             inputs.frame("error_pairs"), inputs.frame("costs"), missing=inputs.missing, draws=inputs.draws

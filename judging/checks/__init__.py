@@ -26,7 +26,7 @@ CRITERIA = (
     "Score: 3 when no rule of this dimension is broken, 2 when the gravest finding is low, "
     "1 when it is medium, 0 when it is high. A rule whose text the trace does not hold does not apply; "
     "a dimension with no rule that applies has no score. "
-    "Checks see what can be read off a trace; an error that takes understanding escapes them."
+    "Checks see only what the text of a trace shows; they miss errors that take understanding."
 )
 _SCORE_OF: dict[Impact, int] = {"low": 2, "medium": 1, "high": 0}
 
@@ -160,27 +160,27 @@ CHECKS: tuple[Check, ...] = (
         needs=("calls", "results"),
     ),
     Check(
-        name="stubborn_retry",
+        name="repeated_failure",
         dimension="EE",
         category="Resource Abuse",
         impact="medium",
-        look=calls.stubborn_retry,
+        look=calls.repeated_failure,
         needs=("calls",),
     ),
     Check(
-        name="searching_in_circles",
+        name="repeated_search",
         dimension="EE",
         category="Poor Information Retrieval",
         impact="medium",
-        look=calls.searching_in_circles,
+        look=calls.repeated_search,
         needs=("arguments",),
     ),
     Check(
-        name="text_taken_for_list",
+        name="text_iterated_as_list",
         dimension="TC",
         category="Formatting Errors",
         impact="low",
-        look=calls.text_taken_for_list,
+        look=calls.text_iterated_as_list,
         needs=("words", "results"),
     ),
     Check(
@@ -200,19 +200,19 @@ CHECKS: tuple[Check, ...] = (
         needs=("plan", "tools"),
     ),
     Check(
-        name="plan_given_up",
+        name="abandoned_plan",
         dimension="PA",
         category="Incorrect Problem Identification",
         impact="medium",
-        look=plans.plan_given_up,
+        look=plans.abandoned_plan,
         needs=("plan", "calls"),
     ),
     Check(
-        name="same_plan_again",
+        name="repeated_plan",
         dimension="PQ",
         category="Context Handling Failures",
         impact="medium",
-        look=plans.same_plan_again,
+        look=plans.repeated_plan,
         needs=("plan",),
     ),
     Check(
@@ -256,11 +256,11 @@ CHECKS: tuple[Check, ...] = (
         needs=("words", "tools"),
     ),
     Check(
-        name="answer_on_failures",
+        name="answer_despite_failures",
         dimension="TC",
         category="Tool Output Misinterpretation",
         impact="high",
-        look=answers.answer_on_failures,
+        look=answers.answer_despite_failures,
         needs=("words", "calls"),
     ),
     Check(
@@ -384,7 +384,7 @@ def _not_applicable(view: View, dimension: Dimension) -> str | None:
     if not view.threads and not view.work:
         return "the trace holds no step of an agent"
     if not view.has_words and dimension != "EE":
-        return "the trace records no words of a model: its reasons, its plans and its failed calls are not in it"
+        return "the trace records no text of a model, so its reasons, plans and failed calls are not known"
     if dimension in {"PQ", "PA"} and not view.has_plan:
         return "the trace holds no plan"
     if dimension in {"TS", "TC"} and not view.has_calls:
@@ -410,5 +410,5 @@ def _rationale(view: View, score: int, applying: tuple[Check, ...], of_dimension
     rules = f"{len(applying)} applicable rule{'' if len(applying) == 1 else 's'}"
     names = ", ".join(f"{name} {count}" for name, count in broken.items()) or ", ".join(c.name for c in applying)
     silent = sum(not turn.said.strip() and not turn.calls for _, turn in view.turns)
-    unread = f"; {silent} of {sum(1 for _ in view.turns)} model calls hold no answer to read" if silent else ""
+    unread = f"; {silent} of {sum(1 for _ in view.turns)} model calls record no answer" if silent else ""
     return f"{score}: {len(broken) or 'none'} of {rules} broken ({names}){unread}"

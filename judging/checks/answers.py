@@ -60,22 +60,22 @@ HEAD = 2000
 
 
 def unsupported_answer(view: View) -> Iterator[Hit]:
-    """An answer that says of itself that it is assumed, simulated or guessed, in an agent that had tools to find out:
-    no result in the trace supports it. Where no call of the agent brought a result, so does an answer that says it is
-    remembered, likely or estimated, or claims a source or a check. Cited at the answer handed in."""
+    """An answer calls itself assumed, simulated or guessed, although the agent had tools to find out: no result in the
+    trace supports it. Where no call of the agent returned a result, an answer that calls itself remembered, likely or
+    estimated, or claims a source or a check, counts too. Cited at the answer handed in."""
     for thread, final in _answers(view):
         pattern = MADE_UP if thread.worked else _EITHER
         if pattern.search(final.thought):
             yield Hit(
                 span=final.span,
                 evidence=quote_answer(final, pattern),
-                description="The answer rests on what the agent assumes or remembers, on no result of a call",
+                description="The answer rests on what the agent assumes or remembers, not on the result of a call",
             )
 
 
 def claimed_check(view: View) -> Iterator[Hit]:
-    """An answer that claims a look-up, a confirmation or a verification while no call of this agent ever brought a
-    result claims tool use that did not happen. Cited at the answer handed in."""
+    """An answer claims a look-up, a confirmation or a verification although no call of this agent ever returned a
+    result: it claims tool use that did not happen. Cited at the answer handed in."""
     for thread, final in _answers(view):
         if not thread.worked and CHECKED.search(final.thought):
             yield Hit(
@@ -85,37 +85,39 @@ def claimed_check(view: View) -> Iterator[Hit]:
             )
 
 
-def answer_on_failures(view: View) -> Iterator[Hit]:
-    """An agent all of whose calls failed and that hands in an answer all the same reads failures as if they were
-    results. Cited at the answer handed in; not reported when what is handed in says that something failed."""
+def answer_despite_failures(view: View) -> Iterator[Hit]:
+    """All calls of an agent failed and it hands in an answer all the same: it treats failures as results. Cited at the
+    answer handed in; not reported when what is handed in says that something failed."""
     for thread, final in _answers(view):
         if thread.tried and not thread.worked and not FAILED.search(final.handed_in):
             yield Hit(
                 span=final.span,
                 evidence=quote_answer(final),
-                description="Every call of this agent failed, and it hands in an answer as if one had not",
+                description="Every call of this agent failed, yet it hands in an answer all the same",
             )
 
 
 def gives_up(view: View) -> Iterator[Hit]:
-    """An answer that says there is none leaves the user's goal unmet, whatever the reason. Only the last answer of the
-    trace counts: it is what the user gets."""
+    """An answer that only says that none could be found leaves the user's goal unmet, whatever the reason. Only the
+    last answer of the trace counts: it is what the user gets."""
     finals = [thread.final for thread in view.threads if thread.final is not None and not thread.in_tool]
     for turn in sorted(finals, key=lambda turn: turn.span.seq)[-1:]:
         if GIVES_UP.search(turn.handed_in):
-            yield Hit(span=turn.span, evidence=quote_answer(turn), description="The answer says that there is none")
+            yield Hit(
+                span=turn.span, evidence=quote_answer(turn), description="The answer only says that none could be found"
+            )
 
 
 def no_answer(view: View) -> Iterator[Hit]:
-    """A trace that ends in an error, in a call or because the agent was stopped, with no answer handed in and none
-    recorded, has given the user nothing. Cited at the last thing the agent did. Not reported where the
-    answer may be missing from the record only: spans without their parents, answers kept out of the export."""
+    """The trace ends in an error, in a call or because the agent was stopped, with no answer handed in and none
+    recorded: the user got nothing. Cited at the last thing the agent did. Not reported where the answer may be missing
+    from the record only: spans without their parents, answers kept out of the export."""
     stopped = next((span for span in _stops(view)), None)
     if stopped is not None:
         yield Hit(
             span=stopped,
             evidence=_stop_quote(stopped.tool_arguments or ""),
-            description="The user is told that the agent was stopped, not an answer",
+            description="The user is told only that the agent was stopped, without an answer",
         )
         return
     main = view.main
@@ -129,7 +131,8 @@ def no_answer(view: View) -> Iterator[Hit]:
 
 
 def empty_model_answer(view: View) -> Iterator[Hit]:
-    """A model that was asked, did not fail, and said and called nothing has wasted the step. Cited at the call."""
+    """A model that was asked and did not fail, but returned neither text nor a call, wasted the step. Cited at the
+    call."""
     for _, turn in view.turns:
         nothing = not turn.said.strip() and not turn.calls and not turn.tools
         if nothing and turn.span.status != "ERROR" and not turn.errors and turn.span.output_messages:
@@ -137,7 +140,7 @@ def empty_model_answer(view: View) -> Iterator[Hit]:
 
 
 def out_of_steps(view: View) -> Iterator[Hit]:
-    """An agent stopped because its steps ran out did not arrange its work within them. Cited at the first span of a
+    """An agent that was stopped because its steps ran out did not fit its work into them. Cited at the first span of a
     model or tool whose text says so, else at the last answer of an agent that used all its steps and handed in none."""
     for thread in view.threads:
         for turn in thread.turns:
@@ -151,7 +154,7 @@ def out_of_steps(view: View) -> Iterator[Hit]:
         in_time = thread.final is not None and thread.final.is_final
         if thread.most_steps is not None and acting >= thread.most_steps and not in_time:
             last = thread.turns[-1]
-            description = f"All {thread.most_steps} steps are used up and no answer was handed in within them"
+            description = f"All {thread.most_steps} steps are used up and no answer was handed in"
             yield Hit(span=last.span, evidence=quote_answer(last), description=description)
     for span in _stops(view):
         quote = _stop_quote(span.tool_arguments or "")

@@ -22,25 +22,25 @@ _INTENT = r"\b(?:will|now|going to|need to|let me|let's|use|using|ask|asking|cal
 
 
 def announced_call_missing(view: View) -> Iterator[Hit]:
-    """An answer that says it now uses a tool or asks a teammate, and then acts without calling it (it prints the
-    request, say), has chosen the wrong action: what was announced never happens. Cited at the first such answer."""
+    """An answer announces a call of a tool or a teammate, then acts without making it (it only prints the request, for
+    example): what was announced never happens. Cited at the first such answer."""
     for thread in view.threads:
         for turn, name in _unkept(thread)[:1]:
-            yield _unkept_hit(turn, name, "announces a call of {name} and does not make it")
+            yield _unkept_hit(turn, name, "announces a call of {name} but does not make it")
 
 
 def missing_call_unnoticed(view: View) -> Iterator[Hit]:
-    """An agent that announces the same kind of call again after it was not made has not noticed that nothing came
-    back: the work is handed to nobody and does not go on. Cited at each later answer that does so."""
+    """An agent announces the same kind of call again, without noticing that the earlier one was never made: the work
+    does not go on. Cited at each later answer that does so."""
     for thread in view.threads:
         for turn, name in _unkept(thread)[1:]:
-            yield _unkept_hit(turn, name, "announces {name} once more, after an earlier call that was never made")
+            yield _unkept_hit(turn, name, "announces {name} again after an earlier call that was never made")
 
 
 def repeated_call(view: View) -> Iterator[Hit]:
-    """The same call with the same arguments (or the same code) that brings the same result, or fails in the same way,
-    is waste: one agent had the answer already. Calls whose result differs (turning pages, waiting) are none. The most
-    repeated call of each agent, cited at its last occurrence."""
+    """The same call with the same arguments (or the same code) that returns the same result, or fails in the same way,
+    is waste: the agent already had the answer. Calls whose results differ (turning pages, waiting) do not count. The
+    most repeated call of each agent, cited at its last occurrence."""
     worked = (
         (call for call in _calls(tools) if not is_final_tool(call.span.tool_name, view.finals)) for tools in view.work
     )
@@ -55,14 +55,13 @@ def repeated_call(view: View) -> Iterator[Hit]:
             yield Hit(
                 span=span,
                 evidence=cut(text),
-                description=f"{name} brings the same result {len(repeats)} times, called with {short(arguments)}",
+                description=f"{name} returns the same result {len(repeats)} times, called with {short(arguments)}",
             )
 
 
-def stubborn_retry(view: View) -> Iterator[Hit]:
-    """A tool that failed and is called again and again with nothing but failures spends steps without learning from
-    the message. From three failures in a row, cited at the last of them, unless that very call is reported as the
-    same call again."""
+def repeated_failure(view: View) -> Iterator[Hit]:
+    """A tool that keeps failing is called again and again: the agent spends steps without learning from the message.
+    From three failures in a row, cited at the last of them, unless that call is reported as a repeated call."""
     reported = {hit.span.span_id for hit in repeated_call(view)}
     for tools in view.work:
         for streak in _failing_streaks(tools):
@@ -71,13 +70,15 @@ def stubborn_retry(view: View) -> Iterator[Hit]:
                 yield Hit(
                     span=last,
                     evidence=cut(last.status_message or last.output or ""),
-                    description=f"{last.tool_name or last.name} fails {len(streak)} times in a row, called alike",
+                    description=(
+                        f"{last.tool_name or last.name} fails {len(streak)} times in a row, called the same way"
+                    ),
                 )
 
 
-def searching_in_circles(view: View) -> Iterator[Hit]:
-    """A search asked three times or more in nearly the same words does not retrieve more: the results were not read,
-    or another source was due. Cited at the last such search of each agent."""
+def repeated_search(view: View) -> Iterator[Hit]:
+    """A search asked three times or more in nearly the same words finds nothing new: the agent did not read the
+    results, or should have tried another source. Cited at the last such search of each agent."""
     for tools in view.work:
         searches = [(span, query) for span in tools if (query := _query(span))]
         last = None
@@ -94,9 +95,9 @@ def searching_in_circles(view: View) -> Iterator[Hit]:
             )
 
 
-def text_taken_for_list(view: View) -> Iterator[Hit]:
-    """Output in which eight lines or more hold one character each is a text iterated as if it were a list of items:
-    the printed result is unreadable and the code wrong. Cited where the agent reads it, else at the action."""
+def text_iterated_as_list(view: View) -> Iterator[Hit]:
+    """Output in which eight lines or more hold one character each comes from a text iterated as if it were a list of
+    items: the printed result is unreadable and the code wrong. Cited where the agent reads it, else at the action."""
     for thread, turn in view.turns:
         if not turn.code or not any(LETTERS.search(result) for result in turn.results):
             continue
@@ -106,7 +107,9 @@ def text_taken_for_list(view: View) -> Iterator[Hit]:
         yield Hit(
             span=span,
             evidence=quote or quote_answer(turn),
-            description="The output of the agent's code stands one character to a line: a text was iterated as a list",
+            description=(
+                "The output of the agent's code stands with one character on each line: a text was iterated as a list"
+            ),
         )
 
 

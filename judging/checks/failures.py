@@ -65,11 +65,11 @@ HEAD = 400
 
 
 def bad_arguments(view: View) -> Iterator[Hit]:
-    """A call whose arguments the tool does not take (unknown, missing, doubled, of the wrong form) is an error of
-    whoever wrote the call, since the tool's description states them. Cited at the answer that wrote the call."""
+    """A call with arguments that the tool does not take (unknown, missing, repeated or of the wrong form) is an error
+    of whoever wrote the call, since the tool's description states them. Cited at the answer that wrote the call."""
     for _, turn, failed in _failed_actions(view):
         if ARGUMENTS.search(failed.text):
-            yield _at_call(turn, failed, "calls {what} with arguments it does not take")
+            yield _at_call(turn, failed, "calls {what} with arguments that it does not take")
 
 
 def unparsable_action(view: View) -> Iterator[Hit]:
@@ -89,9 +89,9 @@ def unparsable_action(view: View) -> Iterator[Hit]:
 
 
 def failed_action(view: View) -> Iterator[Hit]:
-    """An action that fails when executed (its code raises, its tool reports an error) was not fit to run as written:
-    the agent has to notice and mend it. What the world outside did to it (refused, gone, down, out of time) and a fault
-    of the tool's own program have their own names. Cited where the agent reads the failure, else at the action."""
+    """An action that fails when executed (its code raises, its tool reports an error) was wrong as written: the agent
+    has to notice and correct it. Causes outside the agent (refused, gone, down, out of time, a fault in the tool's own
+    program) have checks of their own. Cited where the agent reads the failure, else at the action."""
     for thread, turn, failed in _failed_actions(view):
         if not _has_a_name(failed):
             yield _where_read(thread, turn, failed, "takes an action that fails")
@@ -105,8 +105,8 @@ def unknown_tool(view: View) -> Iterator[Hit]:
 
 
 def missing_file(view: View) -> Iterator[Hit]:
-    """A file that a call names and that is not there: the environment lacks what the task or the agent takes for
-    given. One lack is reported once: cited at the first answer that met this very failure."""
+    """A call names a file that is not there: the environment lacks what the task or the agent expects. A missing file
+    is reported once, at the first answer that met this failure."""
     met: set[str] = set()
     for _, turn, failed in _failed_actions(view):
         if MISSING_FILE.search(failed.text) and failed.text not in met:
@@ -115,16 +115,16 @@ def missing_file(view: View) -> Iterator[Hit]:
 
 
 def tool_defect(view: View) -> Iterator[Hit]:
-    """A tool that dies of a fault in its own program (an unbound variable, a missing import) is badly set up; no
-    arguments would have helped. Cited at the answer that called it."""
+    """A tool that crashes because of a fault in its own program (an unbound variable, a missing import) is badly set
+    up; other arguments would not have helped. Cited at the answer that called it."""
     for _, turn, failed in _failed_actions(view):
         if failed.tool is not None and TOOL_DEFECT.search(failed.text):
-            yield _at_call(turn, failed, "calls {what}, which dies of a fault of its own")
+            yield _at_call(turn, failed, "calls {what}, which crashes because of a fault of its own")
 
 
 def model_call_failed(view: View) -> Iterator[Hit]:
-    """A model that was asked and gave no answer (overloaded, unreachable) leaves the agent without a step. Cited at
-    the failed call; a refusal, a rate limit and a timeout are reported under their own names."""
+    """A model that was asked and gave no answer (overloaded, unreachable) costs the agent a step. Cited at the failed
+    call; a refusal, a rate limit and a timeout are reported under their own names."""
     for _, turn in view.turns:
         for failed in turn.errors:
             if failed.of_model and not any(other.search(failed.text) for other in (REFUSED, RATE, TIMEOUT)):
@@ -152,22 +152,24 @@ def reply_says(pattern: re.Pattern[str], what: str, rule: str) -> Callable[[View
 access_refused = reply_says(
     REFUSED,
     "is refused access",
-    "A tool that is refused (401, 403, a bad key) did not reach its source: what follows stands on nothing.",
+    "A tool that was refused access (401, 403, a bad key) did not reach its source, so what follows lacks support.",
 )
 not_found = reply_says(
-    NOT_FOUND, "finds nothing at the address", "A tool sent to an address that holds nothing (404) brings nothing home."
+    NOT_FOUND, "finds nothing at the address", "A tool that calls an address where nothing is (404) returns no result."
 )
 service_failed = reply_says(
-    SERVICE, "meets a service that fails", "A service that breaks off or answers 5xx gave no result; a retry is due."
+    SERVICE,
+    "calls a service that fails",
+    "A service that breaks off or answers 5xx gave no result; the agent should retry.",
 )
 rate_limited = reply_says(
-    RATE, "is rate limited", "A call refused for the number of calls made (429) shows that the pace was not kept."
+    RATE, "is rate limited", "A call refused because of too many calls (429) shows that the agent called too fast."
 )
-timed_out = reply_says(TIMEOUT, "runs out of time", "A call that runs out of time gave no result.")
+timed_out = reply_says(TIMEOUT, "runs out of time", "A call that ran out of time gave no result.")
 
 
 def resource_exhausted(view: View) -> Iterator[Hit]:
-    """An action that uses up its operations, memory or context was too big for its environment and has no result.
+    """An action that exhausted its operations, memory or context was too large for its environment and gave no result.
     Cited where the agent reads it, else at the action."""
     for thread, turn in view.turns:
         for failed in turn.errors:

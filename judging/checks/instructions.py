@@ -31,10 +31,10 @@ SLACK = 2
 
 
 def missing_end_tag(view: View) -> Iterator[Hit]:
-    """A tag that the prompt demands at the end of the answer (`<end_plan>`) and that the answer lacks: whoever parses
-    the answer by it goes wrong. Only answers that call nothing, since frameworks stop at the tag of an action and cut
-    it themselves; and none of a call that names the tag as a stop sequence: the provider cuts it off, so its absence
-    shows nothing. Cited at the first answer of the trace that lacks it."""
+    """The answer lacks a tag that the prompt demands at its end (`<end_plan>`): whoever parses the answer by the tag
+    goes wrong. Only answers that call nothing, since frameworks stop at the tag of an action and cut it themselves; and
+    none of a call that names the tag as a stop sequence: the provider cuts it off, so its absence shows nothing. Cited
+    at the first answer of the trace that lacks it."""
     for _, turn in view.turns:
         tag = _demanded_tag(turn)
         if tag is None or turn.acts or not turn.said.strip() or tag.lower() in turn.said.lower():
@@ -46,8 +46,8 @@ def missing_end_tag(view: View) -> Iterator[Hit]:
 
 
 def output_over_limit(view: View) -> Iterator[Hit]:
-    """The prompt allows so many characters of a text to be printed or read at once, and more comes out of the agent's
-    code: because it cuts a longer slice (cited at the code), or more than twice the limit because it cuts none (cited
+    """The prompt limits how many characters the agent's code may print or read at once, and the code prints more:
+    either because it cuts a longer slice (cited at the code), or more than twice the limit because it cuts none (cited
     where the agent reads it). Such limits guard the context; breaking one is breaking an instruction."""
     for thread, turn in view.turns:
         limit = _character_limit(turn) if turn.code else None
@@ -62,8 +62,8 @@ def output_over_limit(view: View) -> Iterator[Hit]:
 
 
 def answer_punctuated(view: View) -> Iterator[Hit]:
-    """The prompt forbids punctuation at the end of the answer, and what an agent hands in, in one line, ends in it. A
-    longer text is a report with an answer in it. Cited at the answer."""
+    """The prompt forbids punctuation at the end of the answer, and the one-line answer that an agent hands in ends in
+    it. A longer text is a report that contains an answer. Cited at the answer."""
     for thread in view.threads:
         final = thread.final
         answer = "" if final is None else final.handed_in.strip().rstrip("\"'`) \n")

@@ -27,9 +27,9 @@ _OTHER_WAY = re.compile(
 
 
 def skipped_plan(view: View) -> Iterator[Hit]:
-    """A plan with steps that find something out (or name a tool), and then an answer although no tool and no teammate
-    was ever called: the steps were skipped, whatever the answer is worth. A plan of pure thought needs no call. Cited
-    at the answer handed in."""
+    """The plan has steps that find something out (or name a tool), but the agent answers without ever calling a tool or
+    a teammate: the steps were skipped, however good the answer is. A plan of pure thought needs no call. Cited at the
+    answer handed in."""
     for thread in view.threads:
         if _skipped(thread) and thread.final is not None:
             plan = thread.plans[0]
@@ -37,15 +37,15 @@ def skipped_plan(view: View) -> Iterator[Hit]:
                 span=thread.final.span,
                 evidence=quote_answer(thread.final, _HANDS_IN),
                 description=(
-                    f"The agent hands in an answer without a single call, though it planned {len(steps(plan.said))} "
+                    f"The agent hands in an answer without a single call, although it planned {len(steps(plan.said))} "
                     f"steps, first {short(steps(plan.said)[0], 120)!r}"
                 ),
             )
 
 
 def no_tool_chosen(view: View) -> Iterator[Hit]:
-    """An agent with tools and a plan to find something out that takes its first step without any of them, and never
-    calls one, has left the choice of a tool out. Cited at the first step after the plan."""
+    """An agent with tools and a plan to find something out takes its first step without a tool and never calls one: it
+    did not choose a tool at all. Cited at the first step after the plan."""
     for thread in view.threads:
         if not _skipped(thread):
             continue
@@ -58,10 +58,10 @@ def no_tool_chosen(view: View) -> Iterator[Hit]:
             )
 
 
-def plan_given_up(view: View) -> Iterator[Hit]:
-    """After a tool failed the agent says so and turns to another way, never gets that tool to work, and writes no new
-    plan: the failure was taken for a dead end, and the plan no longer says what is done. A detour after which the
-    tool works is mending, no error. Cited at the turn away."""
+def abandoned_plan(view: View) -> Iterator[Hit]:
+    """After a tool failed, the agent says so and tries another way, never gets that tool to work and writes no new
+    plan: it took the failure for a dead end, and the plan no longer says what is done. A detour after which the tool
+    works is a repair, not an error. Cited at the turn away."""
     for thread in view.threads:
         for turn in thread.turns:
             away = thread.after(turn)
@@ -73,8 +73,8 @@ def plan_given_up(view: View) -> Iterator[Hit]:
                 yield Hit(span=away.span, evidence=quote_answer(away, _OTHER_WAY), description=description)
 
 
-def same_plan_again(view: View) -> Iterator[Hit]:
-    """A replan whose steps are those of an earlier plan has learnt nothing from what happened in between. Cited at
+def repeated_plan(view: View) -> Iterator[Hit]:
+    """A new plan whose steps are those of an earlier plan takes nothing into account that happened in between. Cited at
     the replan."""
     for thread in view.threads:
         for number, plan in enumerate(thread.plans[1:], start=1):
@@ -84,7 +84,7 @@ def same_plan_again(view: View) -> Iterator[Hit]:
                 yield Hit(
                     span=plan.span,
                     evidence=cut(steps(plan.said)[0]),
-                    description=f"The plan is the one of span {earlier[0].span.span_id} again",
+                    description=f"The plan is the same as that of span {earlier[0].span.span_id}",
                 )
 
 
@@ -98,9 +98,9 @@ def _skipped(thread: Thread) -> bool:
 
 def _turns_away(thread: Thread, failed: set[str], away: Turn) -> bool:
     later = (tool for turn in thread.turns[away.number :] for tool in turn.tools)
-    mended = any(tool.tool_name in failed and tool.status != "ERROR" for tool in later)
+    works_later = any(tool.tool_name in failed and tool.status != "ERROR" for tool in later)
     leaves = away.acts and not failed & away.called and _OTHER_WAY.search(away.thought) is not None
-    return leaves and not mended
+    return leaves and not works_later
 
 
 def _alike(one: str, other: str) -> bool:

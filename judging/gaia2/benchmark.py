@@ -357,7 +357,7 @@ def _message(ended: Ended, answerer: Answerer) -> str | None:
     exception = text((ended.result or {}).get("exception_message"))
     if ended.how == "died":
         last = ended.log.splitlines()[-1] if ended.log else "no words"
-        return f"the process of the execution ended without a result: {last}"
+        return f"the process of the execution stopped without a result: {last}"
     if exception is None and ended.result is not None and answerer.errors:
         return f"{len(answerer.errors)} of {answerer.calls} calls of the model failed: {answerer.errors[-1]}"
     return exception

@@ -76,7 +76,7 @@ def joint_verdict(
     call = Call(model=jury_name([member.model for member in members]), prompt_hash=made_from(members), cost_usd=0.0,
                 attempts=0)  # fmt: skip
     if not answered:
-        reason = f"no member answered: {', '.join(f'{m.model} {m.outcome.state}' for m in members)}"
+        reason = f"no model answered: {', '.join(f'{m.model} {m.outcome.state}' for m in members)}"
         failed = Failure(rubric=first.rubric, trace_id=first.trace_id, state="error", reason=reason, call=call)
         return JointVerdict(outcome=failed)
     joint = on_scale(jury_score([member.score for member in members], rule))
@@ -217,13 +217,13 @@ def _unscored(joint: JuryScore, answered: Sequence[Member]) -> VerdictState:
 def _without_score(joint: JuryScore, answered: Sequence[Member]) -> str:
     if joint.tied:
         return f"tie: {' and '.join(map(str, joint.tied))}; ties are reported, not resolved"
-    return next((member.outcome.reason for member in answered if member.outcome.reason), "no member gave a score")
+    return next((member.outcome.reason for member in answered if member.outcome.reason), "no model gave a score")
 
 
 def _notes(members: Sequence[Member]) -> list[str]:
     """How each member voted, and which notes theirs has."""
     votes = ", ".join(f"{m.model} {m.outcome.state if m.score is None else m.score}" for m in members)
     failed = [member for member in members if isinstance(member.outcome, Failure)]
-    absent = [f"jury: {len(failed)} of {len(members)} members failed"] if failed else []
+    absent = [f"jury: {len(failed)} of {len(members)} models failed"] if failed else []
     theirs = [n for m in members if isinstance(m.outcome, Verdict) for n in m.outcome.notes]
     return [f"jury: {votes}", *absent, *dict.fromkeys(theirs)]

@@ -157,7 +157,7 @@ def _check_columns(file: RecordFile, columns: Mapping[str, str]) -> None:
     there = {name for record in file.records for name in record.values}
     for name, column in columns.items():
         if name not in FIELDS:
-            raise ScoreImportError(f"--columns knows no {name!r}. Try: {', '.join(FIELDS)}")
+            raise ScoreImportError(f"--columns has no field {name!r}. Try: {', '.join(FIELDS)}")
         if column not in there and all(cell(record.values, column) is None for record in file.records):
             raise ScoreImportError(f"{file.file} has no column {column!r}. Try: one of {', '.join(sorted(there))}")
 

@@ -64,7 +64,7 @@ def difference_variance(discordant: float, difference: float) -> float:
 def design_effect(spread: Spread, repeats: int = 1) -> float:
     """Return by how much the variance of a mean is that of independent errors in one repeat (1: as if independent).
 
-    Source: Kish 1965, 1 + (b - 1) icc, with b = (1 + cv²) mean errors a trace for traces of unequal size (Eldridge,
+    Source: Kish 1965, 1 + (b - 1) icc, with b = (1 + cv²) mean errors per trace for traces of unequal size (Eldridge,
     Ashby and Kerry 2006), and a level below for repeats (Teerenstra et al. 2010): (1 - r) / repeats + r - icc + b icc
     for a correlation of repeats r. Never below 0. Raises `ValueError` for several repeats whose correlation is unknown.
     """

@@ -18,7 +18,7 @@ from tracejury.judging.agreement.tables import Table
 
 RATES = Table(
     name="gaia2_gsr",
-    title="GAIA2: goal success rate by agent, models and capability, as the harness counts and of judged ones only",
+    title="GAIA2: goal success rate by agent, models and capability, as the harness counts, and of judged executions",
     needs=(),
     build=lambda _inputs: pd.DataFrame(),
     interval="Wilson's with the effective number of units by scenario and Student's t",

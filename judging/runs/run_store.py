@@ -247,8 +247,8 @@ class RunStore:
         with write_transaction(self.engine, cells_of(self.run_key)) as connection:
             if not self._owns(connection):
                 raise RunTakenError(
-                    f"run {self.run_key} has another owner: this process stopped for so long that another took it "
-                    "over. It sends nothing more, and what it stored stays"
+                    f"run {self.run_key} has another owner: this process paused for so long that another took the run "
+                    "over. This process sends nothing more; what it stored is kept"
                 )
             yield connection
 

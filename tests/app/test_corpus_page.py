@@ -72,5 +72,5 @@ def test_a_corpus_under_construction_is_not_counted(
     open_corpus(made)._take_lock("build")
     monkeypatch.setenv("TRACEJURY_CORPUS", made)
     at = open_page("corpus")
-    assert "under way or was cut off" in at.error[0].value
+    assert "under way or was interrupted" in at.error[0].value
     assert not at.metric

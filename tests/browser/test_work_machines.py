@@ -80,7 +80,7 @@ def test_a_sentence_typed_while_another_machine_works_is_stored_whole_and_acts_o
     desk.keys("Escape")
     check_merged(desk, SENTENCE)
     expect(desk.page.locator('.tj-card [data-hold="impact-high"]')).to_have_attribute("aria-pressed", "true")
-    note.get_by_role("button", name="Take the other machine").click()
+    note.get_by_role("button", name="Use the other machine").click()
     assert desk.saved()["errors"][0]["description"] == "their words"
     desk.keys("u")
     assert desk.saved()["errors"][0]["description"] == SENTENCE
@@ -115,7 +115,7 @@ def test_the_same_after_an_offline_stretch_and_a_reload(
     desk.page.reload()
     desk.ready()
     expect(note).to_contain_text(both)
-    note.get_by_role("button", name="Take the other machine").click()
+    note.get_by_role("button", name="Use the other machine").click()
     assert desk.saved()["errors"][0]["description"] == "their words"
     expect(note).not_to_contain_text("on the other machine")
     desk.page.reload()

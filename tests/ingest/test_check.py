@@ -82,8 +82,8 @@ def test_a_wrong_summary_is_named_with_what_the_spans_give(tmp_path: Path) -> No
     spoil_summary(opened)
     (problem,) = problems_of(opened)
     assert problem.subject == f"trace {TRACE}"
-    assert "spans is 9, its spans give 1" in problem.problem
-    assert "prompt_tokens is None, its spans give 7" in problem.problem
+    assert "spans is 9, but 1 by its spans" in problem.problem
+    assert "prompt_tokens is None, but 7 by its spans" in problem.problem
     assert problem.remedy == "tracejury verify --repair"
     assert summary_of(opened, TRACE) == ("other", 9, None), "only --repair changes anything"
 
@@ -113,7 +113,10 @@ def test_source_bytes_that_changed_are_found(tmp_path: Path) -> None:
     with write_transaction(opened.engine) as connection:
         connection.execute(update(schema.source).values(body=compress(one_trace(TRACE))))
     (problem,) = problems_of(opened)
-    assert (problem.subject, problem.problem) == (f"trace {OTHER}", "its kept source bytes no longer give this trace")
+    assert (problem.subject, problem.problem) == (
+        f"trace {OTHER}",
+        "its stored source, read again, no longer holds this trace",
+    )
 
 
 def test_source_bytes_that_cannot_be_unpacked_are_a_problem_of_each_trace(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_a_build_that_was_cut_off_is_not_taken_for_whole_and_goes_on(tmp_path: P
         otlp_file(folder / f"{number}.jsonl", number)
     done = subprocess.run([sys.executable, "-c", BUILD_CUT_OFF, str(folder), url], check=False, cwd=ROOT)
     assert done.returncode == 9
-    with pytest.raises(IngestError, match="under way or was cut off"):
+    with pytest.raises(IngestError, match="under way or was interrupted"):
         open_corpus(url).require_whole()
     assert build([str(folder)], url).partitions == 2
     open_corpus(url).require_whole()

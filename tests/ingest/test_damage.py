@@ -118,7 +118,7 @@ def test_a_trace_of_a_damaged_file_says_what_is_missing() -> None:
     (told,) = [one for one in trace.warnings if one.startswith("damaged:")]
     assert told == (
         "damaged: 100 bytes in 1 part of the file could not be read (line 2, line 1 column 101); "
-        f"1 span referred to and absent: {made.CALL}"
+        f"1 span referred to but missing: {made.CALL}"
     )
 
 

@@ -179,7 +179,7 @@ def test_other_content_of_the_same_name_is_refused_with_the_form_that_differs(tm
     taken(home, tmp_path / "a")
     (refused,) = ingest(home.engine, [tmp_path / "b"]).rejected
     assert "in the workspace already" in refused.reason
-    assert "the hf files of the two differ" in refused.reason
+    assert "the two have different hf files" in refused.reason
 
 
 def test_an_execution_is_not_changed_under_the_labels_that_name_its_spans(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_an_execution_is_not_changed_under_the_labels_that_name_its_spans(tmp_pa
     taken(home, tmp_path / "out" / "hf")
     judge_all(home.engine, traces=[NAME])
     (refused,) = ingest(home.engine, [tmp_path / "out" / "lite"]).rejected
-    assert "it stays as people and judges saw it" in refused.reason
+    assert "it stays unchanged" in refused.reason
 
 
 # What was executed
@@ -336,7 +336,7 @@ def test_statistics_above_the_executions_are_compared_with_them(shared: Path, tm
     shutil.copytree(shared / "cases/gaia2_runs/two_runs_benchmark", tmp_path / "bench")
     shutil.rmtree(tmp_path / "bench/mini")
     (refused,) = (one for one in read_traces(tmp_path / "bench") if isinstance(one, Rejected))
-    assert refused.reason == "the statistics tell of 9 executions, execution/standard/output.jsonl of 6"
+    assert refused.reason == "the statistics count 9 executions, but execution/standard/output.jsonl 6"
 
 
 @pytest.mark.shared

@@ -27,7 +27,7 @@ def test_model_calls_without_messages_are_counted_and_the_place_of_the_text_is_n
 def test_where_the_source_holds_no_text_the_warning_says_so() -> None:
     assert codes(span("a", CHAT))["no_messages"] == (
         "1 of 1 model call has no readable messages; the source holds no text there. "
-        "Try: record message content where the trace is made"
+        "Try: record message content, by the settings of the tracer"
     )
 
 

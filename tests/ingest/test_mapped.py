@@ -84,7 +84,7 @@ def test_kinds_may_be_told_by_the_spans_name() -> None:
         ("[kind]\nattribute = 'a'\n[kind.values]\nx = 'MODEL'\n", "line 4: `x` names the kind 'MODEL'"),
         ("[kind.values]\nx = 'LLM'\n", "`kind` lacks `attribute`"),
         ("[field]\n", "line 1: `field` is not part of a map"),
-        ("[fields\n", "is no TOML"),
+        ("[fields\n", "is not TOML"),
         ("", "maps nothing"),
     ],
 )
@@ -128,5 +128,5 @@ def test_a_map_is_proposed_from_what_is_left_over_and_reads_it(tmp_path: Path) -
 def test_where_nothing_is_left_over_the_proposal_says_so(tmp_path: Path) -> None:
     file = write(tmp_path / "a.json", span("chat", {"gen_ai.operation.name": "chat"}))
     text = suggest(file).toml()
-    assert "No text was left over" in text
+    assert "Nothing to map" in text
     assert tomllib.loads(text) == {"fields": {}}

@@ -544,7 +544,7 @@ class TestAJudgeAmongTheRaters:
             desk.merge(connection, both, by="judy")
             desk.set_score(connection, trace_id(1), "LC", 2, by="judy")
             desk.set_score(connection, trace_id(1), "TC", 0, by="judy", reason="as one said")
-            with pytest.raises(AdjudicationError, match="still to be decided"):
+            with pytest.raises(AdjudicationError, match="still undecided"):
                 desk.close(connection, trace_id(1), by="judy", seed=SEED, judge=self.JUDGE_MODEL)
             desk.reject(connection, [own], by="judy", reason="slowness is no error here")
             assert desk.close(connection, trace_id(1), by="judy", seed=SEED, judge=self.JUDGE_MODEL) == 1

@@ -98,7 +98,7 @@ class TestScore:
         outcome = joint(said("a", 0), failed("b"), failed("c", "error")).outcome
         assert (outcome.score, outcome.notes) == (
             0,
-            ("jury: a 0, b refused, c error", "jury: 2 of 3 members failed"),
+            ("jury: a 0, b refused, c error", "jury: 2 of 3 models failed"),
         )
 
     def test_a_rubric_that_applies_to_no_member_applies_to_the_jury_neither(self) -> None:
@@ -108,7 +108,7 @@ class TestScore:
     def test_where_nobody_answered_the_jury_failed(self) -> None:
         outcome = joint(failed("a"), failed("b", "unparsable")).outcome
         assert isinstance(outcome, Failure)
-        assert outcome.reason == "no member answered: a refused, b unparsable"
+        assert outcome.reason == "no model answered: a refused, b unparsable"
 
 
 class TestFindings:

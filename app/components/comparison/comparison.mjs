@@ -467,10 +467,10 @@ const TJC_REVIEWS = [
 ];
 
 const TJC_KEYS = [
-  ["J", "next row"], ["K", "previous row"], ["U", "next undecided row, also of the next trace"], ["Z", "undo the newest decision"],
+  ["J", "next row"], ["K", "previous row"], ["U", "next undecided row, here or on the next trace"], ["Z", "undo the newest decision"],
   ["Y", "same error: confirm the match"], ["N", "different errors: reject the match"],
   ["1 to 5", "an unmatched finding describes this error of the annotator"], ["M", "match with an error or a finding of the list"],
-  ["V", "valid new error"], ["F", "false alarm"], ["D", "duplicate"], ["?", "these keys"],
+  ["V", "valid new error"], ["F", "false alarm"], ["D", "duplicate"], ["?", "show these keys"],
 ];
 
 /** The spans that a finding cites, as the desk calls them. */

@@ -111,9 +111,7 @@ def _execution_without_trace(row: OutputRow, source: Source, around: Mapping[str
     )
     if row.trace_file is None:
         return trace
-    evidence = (
-        f"no_trace: its trace file {row.trace_file} is not here; give it too (its status and score count as they are)"
-    )
+    evidence = f"no_trace: its trace file {row.trace_file} was not given; add it (status and score count without it)"
     return replace(trace, warnings=(*(one for one in trace.warnings if not one.startswith("no_trace:")), evidence))
 
 
@@ -137,8 +135,8 @@ def read_statistics(source: Source, outputs: Sequence[Source]) -> Iterator[Rejec
         yield Rejected(
             file=source.file,
             place="statistics.global.total_runs",
-            reason=f"the statistics tell of {total} executions, {' and '.join(_names(source, outputs))} of {rows}",
-            remedy="look for the missing executions, or benchmark into an empty folder",
+            reason=f"the statistics count {total} executions, but {' and '.join(_names(source, outputs))} {rows}",
+            remedy="add the missing executions, or run the benchmark into an empty folder",
         )
 
 

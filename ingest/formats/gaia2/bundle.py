@@ -150,7 +150,7 @@ def complete(stored: Source, new: Source) -> Trace | None:
     known, more = _parts(stored), _parts(new)
     differing = [form for form in known.keys() & more.keys() - {AROUND} if known[form][1] != more[form][1]]
     if differing:
-        raise IngestError(f"the {_form_name(differing[0])} of the two differ", remedy="give one of them another name")
+        raise IngestError(f"the two have different {_form_name(differing[0])}", remedy="rename one of them")
     together = {**more, **known}
     if together.keys() & FORMS:
         together.pop(AROUND, None)
@@ -163,9 +163,7 @@ def complete(stored: Source, new: Source) -> Trace | None:
     items = list(read_bundle(unpacked(source)))
     traces = [one for one in items if not isinstance(one, Rejected)]
     if len(traces) != 1 or len(items) != 1:
-        raise IngestError(
-            "the files do not read together as one execution", remedy="ingest them into another workspace"
-        )
+        raise IngestError("the files do not belong to one execution", remedy="ingest them into another workspace")
     return replace(traces[0], source=source)
 
 

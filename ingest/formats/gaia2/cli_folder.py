@@ -151,7 +151,7 @@ def _replay(folder: Folder, rows: Rows) -> list[str]:
     for call in pending:
         rows.add(call, parent=rows.open_turn())
     if calls and events and not together:
-        return ["clocks_apart: model calls and events have different clocks; which call made which event is not known"]
+        return ["clocks_apart: model calls and events use different clocks; which call caused which event is unknown"]
     return []
 
 
@@ -253,7 +253,7 @@ def _answer(draft: SpanDraft, answer: Mapping[str, Json], response: Json, rows: 
     if message is None:
         draft.output = text(response)
         if draft.status == "OK":
-            draft.warnings.append("unparsed_response: the answer is in no form known here and kept as text")
+            draft.warnings.append("unparsed_response: the answer has an unknown form; kept as text")
     else:
         body = {"role": "assistant", **mapping(message)}
         message = {key: body[key] for key in body if key in {"role", "content", "tool_calls"}}

@@ -167,7 +167,7 @@ class HistoryLog(WorldLog):
         if self.main is not None:
             clock = self._clock_below(entry, self.main.draft)
         agent = self._new_agent(entry, name, clock, self.rows.root, is_main=False)
-        agent.draft.warnings.append("unknown_parent: no call of the main agent bears this agent's task")
+        agent.draft.warnings.append("unknown_parent: no call of the main agent has this agent's task")
         self._detached[_bare(visit.agent)] = self._latest[_bare(visit.agent)] = agent
 
     def _agent_of(self, entry: Entry) -> Agent:

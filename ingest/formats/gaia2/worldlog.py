@@ -109,7 +109,7 @@ class WorldLog:
             self._abandon(agent)
         for event in self.events.left:
             draft = completed_draft(event, agent=self.rows.main_agent, matched=self.matched, number=0)
-            draft.warnings.append("event_without_log: the event log holds it, the agents' log does not")
+            draft.warnings.append("event_without_log: the event log holds this event, the agents' log does not")
             self.rows.add_late(draft)
 
     def feed(self, entry: Entry) -> None:
@@ -334,7 +334,7 @@ class WorldLog:
         if call is None:
             row = self._row(agent, entry, "EVENT", "observation")
             row.input = content
-            row.warnings.append("stray_observation: this agent has no open tool call of which this could be the result")
+            row.warnings.append("stray_observation: this result fits no open tool call of the agent")
         else:
             row = call.draft
             row.output, row.status, row.end_time = content, "OK", entry.time

@@ -120,17 +120,17 @@ CASES = (
     Case("repeated_call",  # the same code again
          run(code("print(x)"), code("print(x)"), answer("1")), ("llm1",),
          run(code("print(x)"), code("print(x)", back="43"), answer("1"))),
-    Case("stubborn_retry",
+    Case("repeated_failure",
          run(*(visit(f'{{"page": {n}}}', error="no page") for n in range(3)), answer("1")), ("tool2",),
          run(visit(error="no page"), visit('{"page": 1}', error="no page"), search("x"), visit(error="no page"))),
-    Case("stubborn_retry",  # one failure, one name: the very same call again is a repeated call
+    Case("repeated_failure",  # one failure, one name: the very same call again is a repeated call
          run(visit(error="no page"), visit('{"page": 1}', error="no page"), visit('{"page": 2}', error="no page")),
          ("tool2",), run(*(visit(error="no page") for _ in range(3)))),
-    Case("searching_in_circles",
+    Case("repeated_search",
          run(search("length of the North Bridge"), search("North Bridge length"), search("the North Bridge length m"),
              answer("1")), ("tool2",),
          run(search("length of the North Bridge"), search("who built it"), search("year of opening"), answer("1"))),
-    Case("text_taken_for_list",
+    Case("text_iterated_as_list",
          run(code("for item in tree:\n    print(item)", back=LETTERS), answer("1")), ("llm1",),
          run(code("print(tree)", back="Observation:\nDirectory:\n  a\n  b\n"), answer("1"))),
     Case("skipped_plan", run(plan("Search for the bridge.", "Read its length."), answer("310")), ("llm1",),
@@ -145,16 +145,16 @@ CASES = (
          run(plan("Restate the riddle.", "Rule out the liar."), answer("310"))),
     Case("no_tool_chosen", run(plan("Search for the bridge.", "Read its length."), code("x = 310"), answer("310")),
          ("llm1",), run(plan("Search for the bridge.", "Read its length."), code("x = 1"), search("y"), answer("310"))),
-    Case("plan_given_up",
+    Case("abandoned_plan",
          run(plan("Search for it.", "Answer."), search("x", error="no result"),
              Said("The search failed, so I compute it instead.\n```py\nx = 1\n```"), answer("1")), ("llm2",),
          run(plan("Search for it.", "Answer."), search("x", error="no result"), search("y"), answer("1"))),
-    Case("plan_given_up",  # meeting what the failed call lacked is mending it
+    Case("abandoned_plan",  # meeting what the failed call lacked is mending it
          run(plan("Find the word.", "Answer."), search("x", error="no page is open"),
              replace(visit(), text="I try a different approach and open another page."), answer("1")), ("llm2",),
          run(plan("Find the word.", "Answer."), search("x", error="no page is open"),
              replace(visit(), text="The search failed as no page is open: I open it."), search("x"), answer("1"))),
-    Case("same_plan_again",
+    Case("repeated_plan",
          run(plan("Search for it.", "Answer."), search("x", error="no result"), plan("Search for it.", "Answer."),
              answer("1")), ("llm2",),
          run(plan("Search for it.", "Answer."), search("x"), plan("Visit the page that was found.", "Read and answer."),
@@ -186,9 +186,9 @@ CASES = (
     Case("claimed_check",  # words of checking that claim no check of this agent's
          run(answer("310", "I have verified the length.")), ("llm0",),
          run(answer("310", "The bridge of the confirmed bishop, according to much research on bridges."))),
-    Case("answer_on_failures", run(search("x", error="no result"), answer("310")), ("llm1",),
+    Case("answer_despite_failures", run(search("x", error="no result"), answer("310")), ("llm1",),
          run(search("x", error="no result"), search("y"), answer("310"))),
-    Case("answer_on_failures",  # an answer that owns up to the failure misreads nothing
+    Case("answer_despite_failures",  # an answer that owns up to the failure misreads nothing
          run(search("x", error="no result"), answer("310")), ("llm1",),
          run(search("x", error="no result"), answer("The length could not be found."))),
     Case("gives_up", run(search("x"), answer("Unable to determine")), ("llm1",), run(search("x"), answer("310"))),
@@ -475,5 +475,5 @@ def test_where_no_text_is_there_no_rule_applies_and_there_is_no_score() -> None:
 def test_a_rule_names_what_of_the_trace_it_lacks() -> None:
     view = look_at(run(Said("It is six.")))
     rules = {check.name: check.lacks(view) for check in CHECKS}
-    assert (rules["failed_action"], rules["same_plan_again"]) == (("calls", "results"), ("plan",))
+    assert (rules["failed_action"], rules["repeated_plan"]) == (("calls", "results"), ("plan",))
     assert rules["unparsable_action"] == ()

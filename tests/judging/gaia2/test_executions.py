@@ -242,7 +242,7 @@ def test_a_worker_that_is_killed_leaves_a_stopped_execution_with_the_live_rows(b
     thread.join(60)
     model.go.set()
     assert ended(made) == ("stopped", None, None, "person")
-    assert "ended without a result" in (made[0].message or "")
+    assert "stopped without a result" in (made[0].message or "")
     assert kinds(bench.trace(made[0]))["TOOL"] == 1
 
 

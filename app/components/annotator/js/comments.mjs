@@ -48,7 +48,7 @@ export class Comments {
     };
     const save = el("button", { class: "tj-primary", text: "Save", on: { click: () => this.save() } });
     const form = desk.data.read_only ? [] : [el("p", { class: "tj-hint", text: `About ${this.aboutText(this.draft)}` }), this.field, this.names, el("div", { class: "tj-dialog-acts" }, save)];
-    openDialog(desk, "Comments", dialogHead(desk, "Comments"), this.list, this.hidden, ...form, el("p", { class: "tj-hint", text: "Others read a comment only when they may see other people's labels of this trace. A comment of others that you read is recorded as seen." }));
+    openDialog(desk, "Comments", dialogHead(desk, "Comments"), this.list, this.hidden, ...form, el("p", { class: "tj-hint", text: "Other people can read a comment only when they may see others' labels of this trace. That you read a comment of somebody else is recorded." }));
     this.field.focus();
   }
 

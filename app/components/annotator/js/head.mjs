@@ -113,7 +113,7 @@ function percent(done, total) {
 function leftText(milliseconds) {
   const minutes = Math.max(1, Math.round(milliseconds / 60000));
   const text = minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
-  return el("span", { class: "tj-due", title: "At the median of your active time on the traces of this queue", text: `about ${text} left` });
+  return el("span", { class: "tj-due", title: "Estimated from the median of your active time per trace in this queue", text: `about ${text} left` });
 }
 
 /** When the queue is wanted; said more loudly once that is past. */

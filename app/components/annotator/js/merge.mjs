@@ -113,10 +113,10 @@ export function noteText({ clash, change }, state, place) {
 
 /** One entry in words, with both values. `place` names the label as the screen does. */
 export function clashText({ field, here, there, operation }, place) {
-  if (field === "submit") return "Not submitted: with the changes from the other machine something is missing. Submit again when it is complete.";
-  if (field === "deleted") return `${place}: deleted here, but changed on the other machine. It stays: ${labelText(there)}`;
-  if (field === "label") return `${place}: changed here, deleted on the other machine. It stays: ${labelText(here)}`;
-  return `${place}, ${TJ_UNIT_NAMES[field] || field}: here ${valueText(operation.kind, field, here)}, on the other machine ${valueText(operation.kind, field, there)}. The value from here stays.`;
+  if (field === "submit") return "Not submitted: after the changes from the other machine, something is missing. Submit again when nothing is missing.";
+  if (field === "deleted") return `${place}: deleted here, but changed on the other machine. Kept: ${labelText(there)}`;
+  if (field === "label") return `${place}: changed here, deleted on the other machine. Kept: ${labelText(here)}`;
+  return `${place}, ${TJ_UNIT_NAMES[field] || field}: here ${valueText(operation.kind, field, here)}, on the other machine ${valueText(operation.kind, field, there)}. The value from here is kept.`;
 }
 
 export function differenceText({ field, here, there, operation }, place) {

@@ -26,7 +26,7 @@ export class MergeNote {
     const { clash, change } = note.entry;
     const text = noteText(note.entry, this.desk.work.later || this.desk.work.state, this.placeName((clash || change).operation));
     if (text === null) return null;
-    const take = clash && takingTheirs(clash, this.desk.work.state) && el("button", { class: "tj-quiet", text: "Take the other machine’s", on: { click: () => this.takeTheirs(note) } });
+    const take = clash && takingTheirs(clash, this.desk.work.state) && el("button", { class: "tj-quiet", text: "Use the other machine’s value", on: { click: () => this.takeTheirs(note) } });
     return el("li", {}, el("span", { text: text + " " }), take);
   }
 
