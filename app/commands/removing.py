@@ -33,8 +33,8 @@ def remove(trace_ids: Sequence[str], home: Path | None, *, with_labels: bool, as
         print_json(asdict(removal) | {"backup": str(removal.backup)})
         return 0
     rows = counted(labels, "row") + " of labels"
-    fate = f"{rows} deleted" if with_labels else f"{rows} kept: they count again once the trace is back"
-    click.echo(f"{counted(len(removal.traces), 'trace')} removed, {fate}; backup: {removal.backup}")
+    outcome = f"{rows} deleted" if with_labels else f"{rows} kept: they count again once the trace is back"
+    click.echo(f"{counted(len(removal.traces), 'trace')} removed, {outcome}; backup: {removal.backup}")
     return 0
 
 

@@ -109,7 +109,7 @@ def _table(table: Table, frame: pd.DataFrame, manifest: Mapping[str, Json]) -> s
     body = "".join(f"<tr>{cells(list(row), 'td')}</tr>" for row in rows)
     notes = [*text.notes, *([f"The first {MOST_ROWS} of {len(frame):,} rows."] if len(frame) > MOST_ROWS else [])]
     return (
-        f"<h2>{escape(text.title)}</h2>{_paragraph(text.said)}"
+        f"<h2>{escape(text.title)}</h2>{_paragraph(text.caption)}"
         f"<table><tr>{cells(list(text.cells.columns), 'th')}</tr>{body}</table>{_paragraph(' '.join(notes))}"
     )
 

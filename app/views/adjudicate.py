@@ -243,9 +243,9 @@ def desk(one: AdjudicationItem, judge: str | None) -> None:
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Accept unanimous answers", key="settle", shortcut="A"):
-            settled = act(partial(adjudication.settle_agreed, trace_id=trace_id, seed=seed(), judge=judge))
-            if settled is not False:
-                say(f"{counted(settled, 'point')} accepted.")
+            accepted = act(partial(adjudication.settle_agreed, trace_id=trace_id, seed=seed(), judge=judge))
+            if accepted is not False:
+                say(f"{counted(accepted, 'point')} accepted.")
         if st.button("Open trace", icon=":material/search:", key="to_work"):
             st.switch_page(WORK, query_params=link_params(trace=trace_id))
         if st.button(

@@ -113,7 +113,7 @@ def dispute(
 ) -> Dispute:
     """The raters of a trace side by side. `order` gives the reading order of spans; groups follow it."""
     names = anonymous(opinions, trace_id=trace_id, seed=seed)
-    by_rater = {names[person]: opinion for person, opinion in sorted(opinions.items(), key=lambda it: names[it[0]])}
+    by_rater = {names[person]: opinion for person, opinion in sorted(opinions.items(), key=lambda item: names[item[0]])}
     scores: dict[str, dict[str, float | None]] = {
         dimension: {
             rater: opinion.scores[dimension] for rater, opinion in by_rater.items() if dimension in opinion.scores

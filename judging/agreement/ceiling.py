@@ -31,8 +31,8 @@ _KEY: Final = ["split", "dimension", "trace_id", "error_id", "author", "other"]
 def checked_person_pairs(person_pairs: pd.DataFrame) -> pd.DataFrame:
     """The frame with its optional columns filled in and its logic checked.
 
-    One row per (error of `author`, `other`, judge): trace_id, error_id, impact, author, other, reviewers (how many
-    people submitted the trace), judge (a dimension, or `any`), relevant (the author mapped the error to the
+    One row per (error of `author`, `other`, dimension): trace_id, error_id, impact, author, other, reviewers (how many
+    people submitted the trace), dimension (or `any`), relevant (the author mapped the error to the
     dimension; always true for `any`), caught and localized (by an error of the other of that dimension). Optional:
     split. Raises ValueError for absent columns, duplicate rows, a person beside themself, fewer than two reviewers.
     """
@@ -64,7 +64,7 @@ def error_ceiling(person_pairs: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataF
     ordered pairs of a trace share its weight, so a trace of three people counts as one of two, and nobody is named
     first.
 
-    One row per judge (dimension), impact, split, kind and rate: metric, value, low, high (`errors.rate_bounds`, by
+    One row per dimension, impact, split, kind and rate: metric, value, low, high (`errors.rate_bounds`, by
     trace), n (comparisons of an error with another person behind the rate), traces, people, reason.
     `any` asks only whether the other reported the error: its recall, pooled over both directions, is precision and F1
     too. Source: METRICS.md, human ceiling. Edge: no trace with two people gives no rows.

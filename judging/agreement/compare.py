@@ -123,7 +123,7 @@ def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
 def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """Differences of precision to accuracy of two sets of error pairs, paired by judge and error.
 
-    Both sides are `error_pairs`; only errors scored on both count. One row per judge, impact, kind and rate:
+    Both sides are `error_pairs`; only errors scored on both count. One row per dimension, impact, kind and rate:
     left, right, difference (left minus right), low, high, n (errors on both sides), unpaired (errors of the judge
     that one side lacks or failed on), traces, p, p_holm (over all rows), significant (the interval excludes 0). Bounds
     and p: Student's t on the jackknife of the difference, each trace left out on both sides (Efron and Stein 1981);
@@ -215,7 +215,7 @@ def _mcnemar_row(relevant: pd.DataFrame, dimension: str, kind: Kind) -> dict[str
 
 
 def error_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-    """Errors that the two sides treat differently: judge, trace_id, error_id, impact, relevant, left, right.
+    """Errors that the two sides treat differently: dimension, trace_id, error_id, impact, relevant, left, right.
 
     `left` and `right` are `missed`, `caught` or `localized`.
     """

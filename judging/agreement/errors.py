@@ -119,8 +119,8 @@ def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
     """The frame with `judge_model`, `split`, `state` filled in and its logic checked.
 
     One row per (reference error, judge): trace_id, error_id, impact (low, medium, high, or missing: counts under
-    `all` only), judge, relevant, caught, localized (booleans). Optional: split (default `all`), judge_model
-    (default empty: whose judge it is, such as a model or a baseline), state (scored, failed,
+    `all` only), dimension (the judge's), relevant, caught, localized (booleans). Optional: split (default `all`),
+    judge_model (default empty; a model or a baseline), state (scored, failed,
     not_applicable, not_matched: no matching has covered this error and this judgement).
     Raises ValueError for absent columns, duplicate rows, unknown states or impacts, a localized error that is
     not caught, a scored row without caught or localized.
@@ -364,9 +364,9 @@ def _suite_bounds(errors: pd.DataFrame, draws: int) -> Floats:
 
 
 def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
-    """Errors mapped to each judge (Table 1): judge model-free counts of relevant errors by judge, impact, split.
+    """Count the errors that each dimension's judge should catch (Table 1), whatever the judge model.
 
-    Columns: judge, impact, split, mapped, errors, share. An error may be mapped to several judges or to none.
+    Columns: dimension, impact, split, mapped, errors, share. An error may be mapped to several dimensions or to none.
     """
     pairs = checked_pairs(error_pairs)
     rows: list[dict[str, object]] = []
@@ -409,7 +409,7 @@ def coverage_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
 def dimension_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
     """Errors caught, by the error's dimension and the judge's dimension: with counts.
 
-    One row per judge model, split, error_dimension and dimension: errors (mapped to the dimension and judged), caught,
+    One row per judge_model, split, error_dimension and dimension: errors (mapped to the dimension and judged), caught,
     localized, share (caught / errors). The diagonal is each judge's recall.
     """
     parts = [_dimension_counts(part, judge_model, split) for (judge_model, split), part in _groups(error_pairs)]

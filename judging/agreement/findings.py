@@ -53,13 +53,13 @@ def finding_table(
 ) -> pd.DataFrame:
     """Findings by judge: how many match no reference error, what people say of those, which citations are invalid.
 
-    `findings`, one row each: trace_id, judge, finding_id, matched (boolean: with an error of whoever is compared; of
-    the majority of people an error that half of them or fewer saw is none, and what matches it alone is unmatched),
+    `findings`, one row each: trace_id, dimension, finding_id, matched (boolean: with a reference error; an error that
+    half of the people or fewer saw is none of the majority, and what matches it alone is unmatched),
     review (`valid new error`, `false alarm`, `duplicate` or missing; of unmatched findings only), citations and
     invalid_citations (counts; invalid: resolves to no span of the trace). Optional: judge_model, split, match_status
     (`confirmed` by a person, or `proposed`; by default a match is confirmed), state (`not_matched`: no matching has
     compared it with the errors, so that it is neither matched nor unmatched). `judged`:
-    trace_id, judge (optional judge model, split) of every trace that the judge answered, so that traces without
+    trace_id, dimension (optional judge_model, split) of every trace that the judge answered, so that traces without
     findings count; by default only traces with a finding are known.
 
     finding_precision = (confirmed + valid new error) / reviewed. Source: METRICS.md, beyond the paper. Reviewed: a

@@ -24,14 +24,14 @@ def jury_columns() -> dict[str, str]:
 
 
 def jury_table(votes: pd.DataFrame) -> pd.DataFrame:
-    """Ties and votes of juries: one row per judge and jury.
+    """Ties and votes of juries: one row per dimension and jury (`judge_model`).
 
     `votes`, one row per joint verdict: dimension, judge_model, trace_id, members (models asked), voted (those that
     scored), scores (different ones), tied (0 or 1: no score by the jury's rule). Columns: n (joint verdicts), members,
     voted and absent (failed or not applicable), each summed; several (verdicts on which two or more voted), unanimous
     (of them: all gave one score), tied; unanimous_share = unanimous / several, tied_share = tied / n, absent_share =
-    absent / members, with Wilson's bounds. Source: Wilson (1927); the rules of `judging.jury`. Edge: NaN where nothing
-    was counted. Raises ValueError for absent columns, for more votes than members or more scores than votes.
+    absent / members, with Wilson's bounds. Source: Wilson (1927); the rules of `judging.juries`. Edge: NaN where
+    nothing was counted. Raises ValueError for absent columns, for more votes than members or more scores than votes.
     """
     frames.require(votes, "jury_votes", JURY_VOTES)
     numbers = {name: frames.numbers(votes[name], f"jury_votes.{name}") for name in JURY_VOTES[3:]}

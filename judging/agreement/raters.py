@@ -138,7 +138,7 @@ def people_estimates(
 ) -> pd.DataFrame:
     """The judge's estimates between people, on the units that two people or more rated: what a judge can reach.
 
-    `ratings` of people only, on 0..3: unit, rater, value; optional judge (the dimension), judge_model, split, state.
+    `ratings` of people only, on 0..3: unit, rater, value; optional dimension, judge_model, split, state.
     Each unit counts once however many people rated it: all ordered pairs of its raters share its weight, so the
     estimates are symmetric and independent of who is named first. Alpha (`pair_alpha`, its name among judges) is
     Krippendorff's over all raters. One row per judge_model, dimension, split and metric of `names`: value, low, high
@@ -196,8 +196,8 @@ def same_bucket(matrix: Floats) -> Floats:
 def self_consistency(repeats: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataFrame:
     """How far people agree with themselves on hidden repeats of the same unit.
 
-    `repeats`: rater, unit, first, second on 0..3 (missing: skipped); optional judge (the dimension). One row per
-    rater and judge: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, each with bounds (by unit);
+    `repeats`: rater, unit, first, second on 0..3 (missing: skipped); optional dimension. One row per
+    rater and dimension: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, each with bounds (by unit);
     reason says of each undefined one why (`estimate.joined_reasons`).
     """
     frames.require(repeats, "repeats", ("rater", "unit", "first", "second"))
@@ -252,8 +252,8 @@ class AnnotatorTest:
 
 
 def alternative_annotator_test(
-    reference_annotators: Floats,
-    dimension: Floats,
+    people: Floats,
+    judge: Floats,
     raters: tuple[str, ...],
     *,
     epsilon: float = EPSILON,
@@ -262,7 +262,7 @@ def alternative_annotator_test(
 ) -> AnnotatorTest:
     """Whether a judge represents a group of people as well as its members do.
 
-    Source: Calderon, Reichart and Dror 2025. `humans` (people, units) and `judge` (units,), NaN where missing.
+    Source: Calderon, Reichart and Dror 2025. Scores: `people` (people, units), `judge` (units,); NaN where missing.
     Each person is left out in turn: on each of their units with another person's rating, the judge wins when it
     aligns with the others at least as well as the person does, and the person likewise; ties win both.
     H0 of a person: judge's wins <= person's wins - epsilon, by a one-sided t test of the differences, corrected
@@ -271,26 +271,25 @@ def alternative_annotator_test(
     squared difference, for scales. Edge: fewer than three people who rated are a reason, not an estimate.
     """
     rows = [
-        {"rater": rater, **_left_out(reference_annotators, dimension, person, epsilon, alignment)}
-        for person, rater in enumerate(raters)
+        {"rater": rater, **_left_out(people, judge, person, epsilon, alignment)} for person, rater in enumerate(raters)
     ]
     columns = {
         "rater": "object",
         "n": "int64",
         **dict.fromkeys(("judge_wins", "person_wins", "p"), "float64"),
     }
-    people = pd.DataFrame(rows, columns=list(columns)).astype(columns)
-    tested = people["p"].notna().to_numpy()
-    people["rejected"] = benjamini_yekutieli(people["p"].to_numpy(), false_discovery)
-    people["enough"] = people["n"] >= ENOUGH_UNITS
+    tests = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    tested = tests["p"].notna().to_numpy()
+    tests["rejected"] = benjamini_yekutieli(tests["p"].to_numpy(), false_discovery)
+    tests["enough"] = tests["n"] >= ENOUGH_UNITS
     if int(tested.sum()) < 3:
         return AnnotatorTest(
-            winning_rate=None, average_advantage=None, people=people, epsilon=epsilon, reason="fewer than three raters"
+            winning_rate=None, average_advantage=None, people=tests, epsilon=epsilon, reason="fewer than three raters"
         )
     return AnnotatorTest(
-        winning_rate=float(people.loc[tested, "rejected"].mean()),
-        average_advantage=float(people.loc[tested, "judge_wins"].mean()),
-        people=people,
+        winning_rate=float(tests.loc[tested, "rejected"].mean()),
+        average_advantage=float(tests.loc[tested, "judge_wins"].mean()),
+        people=tests,
         epsilon=epsilon,
     )
 
@@ -304,10 +303,10 @@ def annotator_test_table(
 ) -> pd.DataFrame:
     """The alternative annotator test of every judge.
 
-    `ratings` of people: unit (the trace), rater, value, judge (the dimension). `score_pairs`: trace_id, judge,
-    model (optional judge model, state). One row per judge model and judge: people, units (rated by two people or more
-    and by the judge), people_below_30 (tested on fewer than 30 units, where the t test is shaky and the authors' own
-    program leaves the person out), winning_rate, average_advantage, passed, epsilon, reason.
+    `ratings` of people: unit (the trace), rater, value, dimension. `score_pairs`: trace_id, dimension,
+    judge_score (optional judge_model, state). One row per judge_model and dimension: people, units (rated by two
+    people or more and by the judge), people_below_30 (tested on fewer than 30 units, where the t test is
+    shaky and the authors' own program leaves the person out), winning_rate, average_advantage, passed, epsilon, reason.
     """
     frames.require(score_pairs, "score_pairs", ("trace_id", "dimension", "judge_score"))
     judged = frames.with_defaults(score_pairs, {"judge_model": frames.NO_JUDGE_MODEL, "state": "scored"})
@@ -422,16 +421,16 @@ def _unit_pairs(a: Floats, b: Floats) -> Floats:
 
 
 def _left_out(
-    reference_annotators: Floats, dimension: Floats, person: int, epsilon: float, alignment: Alignment
+    people: Floats, judge: Floats, person: int, epsilon: float, alignment: Alignment
 ) -> dict[str, float | int | None]:
     """Wins of the judge and of one person against the others, and the p-value of the person's hypothesis."""
-    others = np.delete(reference_annotators, person, axis=0)
-    use = ~np.isnan(reference_annotators[person]) & ~np.isnan(dimension) & (~np.isnan(others)).any(axis=0)
+    others = np.delete(people, person, axis=0)
+    use = ~np.isnan(people[person]) & ~np.isnan(judge) & (~np.isnan(others)).any(axis=0)
     n = int(use.sum())
     if n < 2:
         return {"n": n, "judge_wins": None, "person_wins": None, "p": None}
-    by_judge = _align(dimension[use], others[:, use], alignment)
-    by_person = _align(reference_annotators[person, use], others[:, use], alignment)
+    by_judge = _align(judge[use], others[:, use], alignment)
+    by_person = _align(people[person, use], others[:, use], alignment)
     judge_wins, person_wins = by_judge >= by_person, by_person >= by_judge
     difference = person_wins.astype(np.float64) - judge_wins.astype(np.float64)
     return {

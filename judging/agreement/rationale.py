@@ -71,7 +71,7 @@ def mean_pairwise_cosine(vectors: csr_array, groups: NDArray[np.int64]) -> Float
 def trace_consistency(rationales: pd.DataFrame, vectoriser: Vectoriser | None = None) -> pd.DataFrame:
     """Mean pairwise cosine of a judge's rationales over repeats, per trace.
 
-    `rationales`: judge, trace_id, repeat, text; optional judge model, split. Missing and blank texts are left out.
+    `rationales`: dimension, trace_id, repeat, text; optional judge_model, split. Missing and blank texts are left out.
     Columns: judge_model, dimension, split, trace_id, repeats (texts), cosine (NaN with fewer than two), vectoriser.
     """
     chosen = vectoriser if vectoriser is not None else tfidf()

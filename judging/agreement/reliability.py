@@ -402,11 +402,11 @@ def reliability_columns() -> dict[str, str]:
 def reliability_table(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:
     """Consistency of each judge over its repeats (Table 7), or of people over a dimension.
 
-    `ratings`: unit, rater, value, and optionally dimension, judge_model, split, state, trace_id. One row per judge
-    model, judge and split: repeats, units, n (units with two ratings), failed, not_applicable, interval alpha with its
-    bounds (`alpha_bounds`) and jackknife-t bounds, P(alpha < .667), P(alpha < .8) and undefined resamples, ordinal and
-    nominal alpha, AC2, percent agreement, mean standard deviation with its interval, share of identical units,
-    share of unscored replies. `reason` says of each undefined estimate why (`estimate.joined_reasons`).
+    `ratings`: unit, rater, value, and optionally dimension, judge_model, split, state, trace_id. One row per
+    judge_model, dimension and split: repeats, units, n (units with two ratings), failed, not_applicable, interval
+    alpha with its bounds (`alpha_bounds`) and jackknife-t bounds, P(alpha < .667), P(alpha < .8) and undefined
+    resamples, ordinal and nominal alpha, AC2, percent agreement, mean standard deviation with its interval, share of
+    identical units, share of unscored replies. `reason` says why an estimate is undefined (`estimate.joined_reasons`).
     """
     rows = [
         {"judge_model": judge_model, "dimension": dimension, "split": split, **_judge_row(matrix, draws, seed)}

@@ -70,7 +70,7 @@ def normal_category(written: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TrailTraces:
-    """Gold and predictions of the traces that count, one row of additive sums a trace.
+    """The reference and the predictions of the traces that count, one row of additive sums a trace.
 
     `reference` and `predicted` (traces, 21): category present. `location` and `joint` (traces,): official recalls.
     `pairs` (traces, 3): matching, predicted and reference (location, category) pairs; `rows` (traces, 2): predictions
@@ -183,7 +183,7 @@ def trail_table(
 ) -> pd.DataFrame:
     """TRAIL's official measures and ours of each judge model, unreadable answers as empty and left out.
 
-    As `trail_traces`, with a column judge model in `predicted` and `traces`. Two rows per judge model; `failures` says
+    As `trail_traces`, with a column judge_model in `predicted` and `traces`. Two rows per judge model; `failures` says
     which of `FAILED_ANSWERS` it is, the official one first. Columns: traces, failed, reference_errors, predictions,
     then weighted_f1, location_accuracy, joint_accuracy (official; recall measures), pair_precision, pair_recall,
     pair_f1, predictions_per_error, each with bounds by trace: of the weighted F1 and of predictions_per_error
@@ -208,7 +208,7 @@ def trail_table(
 def trail_correlations(trail_scores: pd.DataFrame) -> pd.DataFrame:
     """Pearson's r of TRAIL's own scores (reliability, security, ... 1 to 5) of each judge model.
 
-    `trail_scores`: trace_id, scale, reference_score, judge_score (missing: left out), optional judge model. Source:
+    `trail_scores`: trace_id, scale, reference_score, judge_score (missing: left out), optional judge_model. Source:
     TRAIL's official scorer, which casts predictions to whole numbers and correlates missing ones as -1; here they are
     read as written and left out. One row per judge model and scale: n, pearson, reason. A constant side (the
     reference's `security` is always 5) is undefined.

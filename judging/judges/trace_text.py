@@ -1,7 +1,7 @@
 """The one text of a trace that judge and person read: ordinals, real span ids, everything said once.
 
 A header line at column 0 opens each span; all text of the trace stands indented, so that no trace can
-write a header of its own. What stands twice is shown once and named where it repeats. Gold answers
+write a header of its own. What stands twice is shown once and named where it repeats. Correct answers
 (`Trace.logs`, `Trace.outcome`, `Trace.expected_events`) are never part of it.
 """
 

@@ -1,1 +1,1 @@
-"""Human errors and judge findings that describe the same thing."""
+"""Errors that people marked and findings of judges that describe the same thing."""

@@ -316,7 +316,7 @@ def _json(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
 
 def _markdown(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
     layout = typeset(frame, table, made_from)
-    remark = f" ({in_markdown(layout.said)})" if layout.said else ""
+    remark = f" ({in_markdown(layout.caption)})" if layout.caption else ""
     notes = f"\n{in_markdown(' '.join(layout.notes))}\n" if layout.notes else ""
     text = f"**{in_markdown(layout.title)}**{remark}\n\n{markdown_text(layout.cells, numeric=layout.numeric)}{notes}"
     return (text + markdown_origin(made_from)).encode()
@@ -325,7 +325,7 @@ def _markdown(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
 def _latex(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
     layout = typeset(frame, table, made_from)
     notes = [
-        *([f"{layout.said[0].upper()}{layout.said[1:]}."] if layout.said else []),
+        *([f"{layout.caption[0].upper()}{layout.caption[1:]}."] if layout.caption else []),
         *layout.notes,
     ]
     about = latex_origin(made_from)

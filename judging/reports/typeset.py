@@ -38,12 +38,12 @@ _REDUNDANT: Final = ("printed", "mean_sd_ci95", "undefined_draws")
 
 @dataclass(frozen=True, kw_only=True)
 class Typeset:
-    """`cells` of text; `numeric` names the columns of numbers; `said` goes with the title, `notes` below the table."""
+    """`cells` of text; `numeric` names columns of numbers; `caption` goes with the title, `notes` below the table."""
 
     title: str
     cells: pd.DataFrame
     numeric: tuple[str, ...]
-    said: str
+    caption: str
     notes: tuple[str, ...]
 
 
@@ -66,7 +66,7 @@ def typeset(frame: pd.DataFrame, table: Table, made_from: Mapping[str, Json] | N
         title=table.title,
         cells=shown.rename(columns=heads),
         numeric=tuple(heads[name] for name in right),
-        said="; ".join([*_paper(table), *_compared(made_from or {}, table), *_alike(same)]),
+        caption="; ".join([*_paper(table), *_compared(made_from or {}, table), *_alike(same)]),
         notes=(
             *([] if len(frame) else ["No row: the filters select nothing for this table."]),
             *_abbreviations(frame),

@@ -213,16 +213,18 @@ class RunStore:
             )
             return self._status(connection)
 
-    def end(self, status: RunStatus, message: str = "", *, is_wish: bool = False, is_whole: bool = True) -> RunStatus:
+    def end(
+        self, status: RunStatus, message: str = "", *, is_by_person: bool = False, is_whole: bool = True
+    ) -> RunStatus:
         """Give the run back, and say how this process's part ended; returns how the run now stands.
 
-        Done where no cell is left (and what is made of the verdicts is made: `is_whole`). Where it ended by a person's
-        wish (`is_wish`) that was taken back, it is wanted to go on: it waits for its next owner, as with failed cells
-        that were wanted again meanwhile.
+        Done where no cell is left (and what is made of the verdicts is made: `is_whole`). Where a person stopped it
+        (`is_by_person`) and has resumed it since, it waits for its next owner, as with failed cells that were wanted
+        again meanwhile.
         """
         with self._writing() as connection:
             stands, is_open = self._status(connection), self._is_open(connection)
-            if is_wish and stands not in STOPPED:
+            if is_by_person and stands not in STOPPED:
                 ended: RunStatus = "queued"
             elif status == "cancelled" or (stands == "cancelled" and (is_open or status != "running")):
                 ended = "cancelled"

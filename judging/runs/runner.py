@@ -150,7 +150,7 @@ class Runner:
         self._ready: deque[tuple[_Group, Cell]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop: tuple[RunStatus, str] | None = None
-        self._is_wish = False  # a person's
+        self._is_by_person = False  # who stopped it
         self._fault: BaseException | None = None
         self._none_until = 0.0
         self._failures: list[tuple[Cell, str, str]] = []
@@ -485,9 +485,9 @@ class Runner:
         except Exception as fault:
             self._fail(fault)
 
-    def _heed(self, wish: RunStatus) -> None:
-        if wish in {"paused", "cancelled"} and self._stop is None:
-            self._stop, self._is_wish = (wish, f"{wish} by a person"), True
+    def _heed(self, status: RunStatus) -> None:
+        if status in {"paused", "cancelled"} and self._stop is None:
+            self._stop, self._is_by_person = (status, f"{status} by a person"), True
 
     async def _close(self) -> Summary:
         """Give back what was not judged, and say how it ended; raises the fault that ended it."""
@@ -507,7 +507,7 @@ class Runner:
             await self._in_store(self.store.release, rest)
         is_whole = await self._before_end()
         next_status, message = self._stop or ("running", "")
-        end = partial(self.store.end, next_status, message, is_wish=self._is_wish, is_whole=is_whole)
+        end = partial(self.store.end, next_status, message, is_by_person=self._is_by_person, is_whole=is_whole)
         status = await self._in_store(end)
         return await self._summary(status, message if status in STOPPED else "")
 

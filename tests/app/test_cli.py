@@ -79,7 +79,7 @@ class TestIngest:
         a, b = tmp_path / "a.json", tmp_path / "b.json"
         answer("ingest", a, "--home", tmp_path / "one")
         (told,) = answer("ingest", b, "--home", tmp_path / "one")["completed"]
-        assert told.endswith(f"is completed by {b}: 2 spans and 2 messages added")
+        assert told.endswith(f"is now completed by {b}: 2 spans and 2 messages added")
         both = answer("ingest", a, b, "--merge", "--home", tmp_path / "two")
         assert (both["traces"], both["spans"], both["completed"]) == (1, 4, [])
 

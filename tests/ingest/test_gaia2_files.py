@@ -415,7 +415,7 @@ def test_an_execution_without_a_trace_file_is_an_execution_with_its_status_and_s
     assert timeout.outcome is not None
     assert timeout.outcome.exception_type == "ScenarioTimeoutError"
     assert gone.trace_id == "gone"
-    assert any("gone.json is not here" in warning for warning in gone.warnings)
+    assert any("gone.json was not given" in warning for warning in gone.warnings)
 
 
 def test_statistics_that_count_other_executions_are_named_and_alone_are_no_trace(tmp_path: Path) -> None:
@@ -425,7 +425,7 @@ def test_statistics_that_count_other_executions_are_named_and_alone_are_no_trace
     trace, found = read_traces(home)
     assert isinstance(trace, Trace)
     assert isinstance(found, Rejected)
-    assert "tell of 5 executions, output.jsonl of 1" in found.reason
+    assert "count 5 executions, but output.jsonl 1" in found.reason
     (alone,) = read(statistics, "benchmark_stats.json")
     assert isinstance(alone, Rejected)
     assert "statistics of 5 benchmark executions" in alone.reason

@@ -71,7 +71,7 @@ def test_an_evicted_head_is_rebuilt_from_the_previous_call_of_the_same_agent(cas
     trace = read_one({**cases["span-05"], "spans": [early, late]})
     said = [trace.messages[position] for position in trace.spans[1].input_messages]
     assert [(m.role, m.content) for m in said[:4]] == list(zip(roles, ("m0", "m1", "m2", "m3"), strict=True))
-    assert "rebuilt from 9999999999999999" in trace.spans[1].warnings[0]
+    assert "copied from 9999999999999999" in trace.spans[1].warnings[0]
 
 
 def test_an_evicted_head_is_not_rebuilt_from_a_call_that_says_something_else(cases: dict[str, Any]) -> None:

@@ -225,7 +225,9 @@ def test_a_batch_handed_in_by_an_owner_that_stopped_is_collected_and_not_paid_ag
 class Dies(RunStore):
     """A store whose process is killed in the middle of its work: it has no time for a farewell."""
 
-    def end(self, status: RunStatus, message: str = "", *, is_wish: bool = False, is_whole: bool = True) -> RunStatus:
+    def end(
+        self, status: RunStatus, message: str = "", *, is_by_person: bool = False, is_whole: bool = True
+    ) -> RunStatus:
         kill(self)
         raise OSError("killed here")
 

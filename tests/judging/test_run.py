@@ -308,7 +308,9 @@ class Dies(RunStore):
     def finish(self, ended: Sequence[Ended]) -> Sequence[None]:
         raise OSError("killed here")
 
-    def end(self, status: RunStatus, message: str = "", *, is_wish: bool = False, is_whole: bool = True) -> RunStatus:
+    def end(
+        self, status: RunStatus, message: str = "", *, is_by_person: bool = False, is_whole: bool = True
+    ) -> RunStatus:
         kill(self)
         raise OSError("killed here")
 

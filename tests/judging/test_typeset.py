@@ -29,8 +29,8 @@ def test_intervals_stand_in_the_cell_of_their_estimate(made: dict[str, pd.DataFr
 def test_what_never_varies_is_said_once_with_who_is_compared(made: dict[str, pd.DataFrame]) -> None:
     shown = typeset(made[RATES.name], RATES, MADE)
     assert not {"kind", "split", "impact"} & set(shown.cells.columns)
-    assert shown.said.startswith("as the paper's Table 3; reference: ada; matches: proposed and confirmed; ")
-    assert "kind: caught" in shown.said
+    assert shown.caption.startswith("as the paper's Table 3; reference: ada; matches: proposed and confirmed; ")
+    assert "kind: caught" in shown.caption
     assert "LC Logical Consistency" in shown.notes[0]
     assert (
         "In brackets 95 % intervals: Wilson's with the effective number of units by trace and Student's t."
@@ -83,13 +83,13 @@ def test_metrics_are_named_in_words_and_the_reason_comes_last(made: dict[str, pd
 
 def test_only_tables_of_judges_against_people_name_whose_labels_they_are(made: dict[str, pd.DataFrame]) -> None:
     table = next(table for table in TABLES if table.name == "table_07_consistency")
-    assert "reference" not in typeset(made[table.name], table, MADE).said
+    assert "reference" not in typeset(made[table.name], table, MADE).caption
 
 
 def test_two_sides_are_named_and_a_table_without_rows_says_so(made: dict[str, pd.DataFrame]) -> None:
     table = next(table for table in TABLES if table.name == "compared_errors")
     shown = typeset(made[table.name].head(0), table, {**MADE, "compared": ["checks", "person=ben"]})
-    assert "left: checks; right: person=ben" in shown.said
+    assert "left: checks; right: person=ben" in shown.caption
     assert shown.notes[0] == "No row: the filters select nothing for this table."
 
 

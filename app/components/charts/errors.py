@@ -283,7 +283,7 @@ def _least(rates: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
-    """Share of each score by human and by judge, stacked, pale where n < 10; each part can be clicked.
+    """Share of each score by reference and by judge, stacked, pale where n < 10; each part can be clicked.
 
     `prevalence`: label, side, score, count, n, share with its bounds, judge_model, dimension, split. `customdata`
     begins with (judge_model, dimension, split, side, score).

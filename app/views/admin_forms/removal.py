@@ -36,5 +36,5 @@ def remove_form(workspace: Workspace, trace_ids: Sequence[str], *, by: str, may_
     except WorkspaceError as error:
         st.error(plain(f"Nothing was removed: {error}"))
         return None
-    fate = f"{counted(removal.labels, 'row')} of labels deleted" if with_labels else "their labels stay"
-    return f"{counted(len(removal.traces), 'trace')} removed, {fate}. Backup: {removal.backup.name}."
+    outcome = f"{counted(removal.labels, 'row')} of labels deleted" if with_labels else "their labels stay"
+    return f"{counted(len(removal.traces), 'trace')} removed, {outcome}. Backup: {removal.backup.name}."

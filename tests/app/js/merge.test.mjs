@@ -49,7 +49,7 @@ test("what was deleted there and changed here stays, and the note says so", () =
   const [mine] = chain(state(), ["error.put", error("e1", { description: "still here" })]);
   const { state: after, clashes } = merge.rebasedAll([mine], state({ errors: [] }));
   assert.equal(after.errors[0].description, "still here");
-  assert.match(merge.clashText(clashes[0], "Error 1"), /deleted on the other machine. It stays/);
+  assert.match(merge.clashText(clashes[0], "Error 1"), /deleted on the other machine. Kept: /);
 });
 
 test("what was changed here and laid on a state without the label is merged by field where the label is there again", () => {

@@ -44,11 +44,11 @@ def people(units: int, noise: float, seed: int = 1, count: int = 3) -> Floats:
 
 def test_pairs_of_raters_stand_once_with_their_overlap() -> None:
     matrix = np.array([[0, 1, 2, 3, NAN], [0, 1, 1, NAN, 2], [NAN, 1, 3, 3, 2]])
-    table = pairwise_table(long(matrix, ["ann", "bob", "dimension"], dimension="LC"))
+    table = pairwise_table(long(matrix, ["ann", "bob", "judge"], dimension="LC"))
     assert list(zip(table["rater_a"], table["rater_b"], table["n"], strict=True)) == [
         ("ann", "bob", 3),
-        ("ann", "dimension", 3),
-        ("bob", "dimension", 3),
+        ("ann", "judge", 3),
+        ("bob", "judge", 3),
     ]
     first = table.iloc[0]
     assert first["exact"] == 2 / 3
@@ -126,21 +126,17 @@ def test_ratings_off_the_scale_are_refused() -> None:
         pairwise_table(long(np.array([[4.0], [1.0]]), ["a", "b"]))
 
 
-def by_definition(reference_annotators: Floats, dimension: Floats, epsilon: float) -> tuple[float, list[float]]:
+def by_definition(ratings: Floats, judge: Floats, epsilon: float) -> tuple[float, list[float]]:
     """The alternative annotator test written out unit by unit, as the paper states it."""
     wins, p_values = [], []
-    for j in range(len(reference_annotators)):
+    for j in range(len(ratings)):
         differences, judge_wins = [], []
-        for i in range(reference_annotators.shape[1]):
-            others = [
-                reference_annotators[k, i]
-                for k in range(len(reference_annotators))
-                if k != j and not np.isnan(reference_annotators[k, i])
-            ]
-            if np.isnan(reference_annotators[j, i]) or np.isnan(dimension[i]) or not others:
+        for i in range(ratings.shape[1]):
+            others = [ratings[k, i] for k in range(len(ratings)) if k != j and not np.isnan(ratings[k, i])]
+            if np.isnan(ratings[j, i]) or np.isnan(judge[i]) or not others:
                 continue
-            of_judge = np.mean([dimension[i] == other for other in others])
-            of_person = np.mean([reference_annotators[j, i] == other for other in others])
+            of_judge = np.mean([judge[i] == other for other in others])
+            of_person = np.mean([ratings[j, i] == other for other in others])
             judge_wins.append(of_judge >= of_person)
             differences.append(int(of_person >= of_judge) - int(of_judge >= of_person))
         wins.append(np.mean(judge_wins))
@@ -150,12 +146,12 @@ def by_definition(reference_annotators: Floats, dimension: Floats, epsilon: floa
 
 def test_the_alternative_annotator_test_follows_its_definition() -> None:
     for seed in range(20):
-        reference_annotators = people(60, 0.4, seed=seed)
-        reference_annotators[np.random.default_rng(seed).random(reference_annotators.shape) < 0.1] = NAN
-        dimension = people(60, 0.4, seed=seed, count=4)[3]
-        dimension[:3] = NAN
-        test = alternative_annotator_test(reference_annotators, dimension, ("a", "b", "c"), epsilon=0.15)
-        advantage, p_values = by_definition(reference_annotators, dimension, 0.15)
+        ratings = people(60, 0.4, seed=seed)
+        ratings[np.random.default_rng(seed).random(ratings.shape) < 0.1] = NAN
+        judge = people(60, 0.4, seed=seed, count=4)[3]
+        judge[:3] = NAN
+        test = alternative_annotator_test(ratings, judge, ("a", "b", "c"), epsilon=0.15)
+        advantage, p_values = by_definition(ratings, judge, 0.15)
         assert test.average_advantage == pytest.approx(advantage)
         np.testing.assert_allclose(test.people["p"], p_values)
 
@@ -180,11 +176,9 @@ def test_two_people_are_too_few_for_the_test() -> None:
 
 def test_rmse_alignment_prefers_the_nearer_rating() -> None:
     others = np.array([[2.0, 2.0], [2.0, 2.0]])
-    reference_annotators = np.vstack([[0.0, 0.0], others])
-    by_distance = alternative_annotator_test(
-        reference_annotators, np.array([1.0, 1.0]), ("a", "b", "c"), alignment="rmse"
-    )
-    by_equality = alternative_annotator_test(reference_annotators, np.array([1.0, 1.0]), ("a", "b", "c"))
+    ratings = np.vstack([[0.0, 0.0], others])
+    by_distance = alternative_annotator_test(ratings, np.array([1.0, 1.0]), ("a", "b", "c"), alignment="rmse")
+    by_equality = alternative_annotator_test(ratings, np.array([1.0, 1.0]), ("a", "b", "c"))
     # neither 0 nor 1 equals 2 (a tie: both win), but 1 is nearer
     assert by_distance.people.loc[0, "person_wins"] == 0.0
     assert by_equality.people.loc[0, "person_wins"] == 1.0
@@ -270,11 +264,11 @@ nitaytech/AltTest at 13eada270fed73be2dfba64392a14b905df65e27, run on `drawn(see
 
 @pytest.mark.parametrize(("seed", "alignment"), list(AUTHORS))
 def test_the_alternative_annotator_test_gives_what_its_authors_program_gives(seed: int, alignment: Alignment) -> None:
-    reference_annotators, dimension = drawn(seed)
+    ratings, judge = drawn(seed)
     rate, advantage, p = AUTHORS[seed, alignment]
-    names = tuple("abcde"[: len(reference_annotators)])
+    names = tuple("abcde"[: len(ratings)])
     epsilon = 0.1 if alignment == "accuracy" else 0.2
-    test = alternative_annotator_test(reference_annotators, dimension, names, epsilon=epsilon, alignment=alignment)
+    test = alternative_annotator_test(ratings, judge, names, epsilon=epsilon, alignment=alignment)
     assert test.winning_rate == pytest.approx(rate)
     assert test.average_advantage == pytest.approx(advantage, abs=1e-6)
     assert test.people["p"].to_numpy() == pytest.approx(np.array(p), rel=1e-5)
