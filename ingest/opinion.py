@@ -64,13 +64,15 @@ class Form(NamedTuple):
 
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "trace_id": ("traceid", "trace", "agentrunid", "transcriptid", "contexttraceid", "runid", "rootspanid"),
+    "trace_id": ("traceid", "trace", "agentrunid", "transcriptid", "contexttraceid", "runid", "rootspanid",
+                 "traceuuid"),
     "span_ids": ("spanids", "spanid", "span", "spans", "observationid", "contextspanid"),
     "annotator": ("annotator", "rater", "reviewer", "labeler", "labeller", "coder", "author", "person", "annotatorid",
-                  "raterid", "annotatedby", "createdby", "creator"),
+                  "raterid", "annotatedby", "createdby", "creator", "annotatorname", "annotatoremail", "ratername",
+                  "reviewername", "reviewerid", "labelername", "assessor", "ratedby", "reviewedby"),
     "dimension": ("dimension", "dimensions", "name", "metric", "criterion", "criteria", "key", "question",
-                  "annotationname"),
-    "score": ("score", "value", "rating", "resultscore"),
+                  "annotationname", "dimensionname", "metricname", "criterionname", "scorename", "aspect", "rubric"),
+    "score": ("score", "value", "rating", "resultscore", "scorevalue", "grade", "points"),
     "label": ("label", "stringvalue", "resultlabel", "choice"),
     "comment": ("comment", "comments", "note", "notes", "explanation", "rationale", "reason", "justification",
                 "resultexplanation", "feedback"),

@@ -33,6 +33,11 @@ _PAGES = (
     "testCases",
     "test_cases",
     "test_results",
+    "labels",
+    "ratings",
+    "reviews",
+    "evaluations",
+    "rows",
 )
 _PAGES_OF_OTHERS = ("content", "result", "events")
 """Where the answers of Opik, Weave and Braintrust hold their records, unless the page is itself about a trace."""
@@ -119,12 +124,29 @@ def _of_page(place: str, page: Json) -> Iterator[Record]:
         key = _list_key(page)
         if key is None and (inner := _inner_page(page)) is not None:
             yield from _of_page(f"{place} {inner}".strip(), page[inner])
+        elif key is None and _is_by_trace(page):
+            for trace_id, held in page.items():
+                for record in _of_page(f"{place} {trace_id}".strip(), held):
+                    yield replace(record, values={"trace_id": trace_id, **record.values})
         elif key is None:
             yield Record(place=place or "the file", values=page)
         else:
             shared = {name: item for name, item in page.items() if _plain(name) in _SHARED}
             for record in _of_page(f"{place} {key}".strip(), page[key]):
                 yield replace(record, values={**shared, **record.values})
+
+
+def _is_by_trace(page: Mapping[str, Json]) -> bool:
+    """Whether an object holds what was said of each trace under the trace's id."""
+    held = [one for value in page.values() for one in (value if isinstance(value, list) else [value])]
+    return bool(held) and all(
+        isinstance(one, dict) and not _OF_RECORDS.isdisjoint(map(_plain, one)) and "traceid" not in map(_plain, one)
+        for one in held
+    )
+
+
+_OF_RECORDS = frozenset({"score", "scores", "rating", "ratings", "annotator", "rater", "dimension"})
+"""Fields by which an object shows that it is a record of a plain file."""
 
 
 def _list_key(page: Mapping[str, Json]) -> str | None:

@@ -86,12 +86,23 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
         (scores for name in SCORES_BY_NAME if (scores := object_of(record.values.get(columns.get(name, ""))))), None
     )
     if by_name is not None and column_by_field["score"] is None and column_by_field["dimension"] is None:
-        yield from (replace(opinion, name=name, value=rating_of(value)) for name, value in by_name.items())
+        yield from (_of_name(opinion, name, value) for name, value in by_name.items())
         return
     description = text("description")
     yield _of_kind(opinion, row, description)
     if not row and opinion.value is not None and opinion.impact:  # a score, and the error that lowers it
         yield replace(opinion, kind="error", value=None, comment=description or opinion.comment)
+
+
+def _of_name(opinion: Opinion, name: str, value: Json) -> Opinion:
+    """A score by its dimension: a number, or an object of it with a comment."""
+    holder = object_of(value)
+    columns = {folded(key): key for key in reversed(list(holder))}
+    score, comment = column_of("score", columns, {}), column_of("comment", columns, {})
+    if score is None:
+        return replace(opinion, name=name, value=rating_of(value))
+    words = as_words(cell(holder, comment)) or opinion.comment
+    return replace(opinion, name=name, value=rating_of(holder[score]), comment=words)
 
 
 def _of_kind(opinion: Opinion, row: str, description: str) -> Opinion:

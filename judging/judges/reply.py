@@ -113,7 +113,7 @@ def _wrapped(text: str, rubric: Rubric, bad: _BadReplyError) -> ParsedReply:
         inner = unwrap(opened)
         thoughts = "\n\n".join(filter(None, (unwrapped.thoughts, inner.thoughts)))
         unwrapped = Unwrapped(answer=inner.answer, thoughts=thoughts or None)
-    body = _bare(unwrapped.answer)
+    body = _only_verdict(_bare(unwrapped.answer))
     if not body and unwrapped.thoughts is not None:
         raise _BadReplyError("the reply contains thoughts but no answer")
     is_template = _begins_as_template(_bare(text)) and not body.startswith("{")
@@ -149,8 +149,30 @@ def _text_of_listed_parts(text: str) -> str:
         return text
     if isinstance(parts, str):
         return parts
-    is_list = isinstance(parts, list) and parts and all(isinstance(one, dict) and "type" in one for one in parts)
-    return (text_of_parts(parts)[0] if is_list else "") or text
+    are_parts = isinstance(parts, list) and parts and all(isinstance(one, dict) and _PART & one.keys() for one in parts)
+    return (text_of_parts(parts)[0] if are_parts else "") or text
+
+
+_PART = frozenset({"type", "text"})
+_HOLDER = re.compile(
+    r'\{\s*"(?:verdict|judge?ment|evaluation|answer|final_answer|response|result|output)"\s*:\s*(\{.*\}|"\{.*\}")\s*\}',
+    re.DOTALL,
+)
+"""An object that holds nothing but the verdict, under a name that says so."""
+
+
+def _only_verdict(body: str) -> str:
+    """The verdict in an object that holds nothing else; any other body as it is."""
+    match = _HOLDER.fullmatch(body)
+    if match is None:
+        return body
+    inner = match[1]
+    try:
+        held = json.loads(inner, strict=False)
+        held = json.loads(inner := held, strict=False) if isinstance(held, str) else held
+    except (ValueError, RecursionError):
+        return body
+    return inner if isinstance(held, dict) and {"score", "findings"} & {plain(key) for key in held} else body
 
 
 def read_object(text: str) -> dict[str, Any] | Unparsable:

@@ -233,6 +233,23 @@ def test_no_json_makes_the_reader_fail_and_scores_are_always_0_to_3(content: obj
         assert isinstance(reply, Unparsable) or reply.score in {None, 0, 1, 2, 3}
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (json.dumps([{"text": "hm, perhaps 1", "thought": True}, {"text": answer()}]), 2),
+        (f'{{"verdict": {answer()}}}', 2),
+        (json.dumps({"response": answer()}), 2),
+        (f'Here it is:\n```json\n{{"result": {answer()}}}\n```', "unparsable"),
+        (f'{{"example": {answer()}}}', "unparsable"),
+        (f'{{"verdict": {answer()}, "score": 1}}', "unparsable"),
+        (f'{{"verdict": {answer()}, "answer": {answer(score=1)}}}', "unparsable"),
+        (f'{{"verdict": {answer()[:-1]}, "score": 1}}}}', "unparsable"),
+    ],
+)
+def test_a_verdict_that_one_part_or_one_name_holds_is_read(text: str, expected: object) -> None:
+    assert state(text) == expected
+
+
 def check(case: dict[str, Any]) -> None:
     """A case of a file of replies: the state, the score and the words that are wanted."""
     expected = case["expect"]

@@ -89,6 +89,12 @@ def the_error(imported: Imported) -> ErrorLabel:
         f'{{"trace_id": "{T}", "annotator": "ada", "scores": [{{"dimension": "LC", "score": 2}}]}}\n',
         f'[{{"id": 1, "trace_id": "{T}", "annotator": "ada", "LC": [{{"rating": 2}}], "lead_time": 3.2}}]',
         f'annotation_id,annotator,LC,trace_id\n7,ada,"[{{""number"":2}}]",{T}\n',
+        f"Trace UUID,Annotator Name,Dimension Name,Score Value\n{T},ada,LC,2\n",
+        f"trace_id,annotator_email,criterion,grade\n{T},ada,LC,2\n",
+        f'{{"trace_id": "{T}", "annotator": "ada", "scores": {{"LC": {{"score": 2, "comment": "fine"}}}}}}',
+        f'{{"{T}": {{"annotator": "ada", "scores": {{"LC": 2}}}}}}',
+        f'{{"{T}": [{{"annotator": "ada", "dimension": "LC", "score": 2}}]}}',
+        f'{{"version": 1, "labels": [{{"trace_id": "{T}", "annotator": "ada", "dimension": "LC", "score": 2}}]}}',
     ],
 )
 def test_a_plain_file_is_read_by_the_names_of_its_columns(text: str) -> None:
