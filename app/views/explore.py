@@ -108,7 +108,13 @@ def _finding_places(place: str, now: Revision) -> pd.DataFrame:
 def _error_places(place: str, now: Revision) -> pd.DataFrame:
     errors = errors_now()
     with read_transaction(workspace().engine) as connection:
-        return exploring.error_places(connection, errors)
+        return exploring.error_places(connection, errors, _span_places(place, exploring.spans_revision(connection)))
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _span_places(place: str, now: Revision) -> dict[str, exploring.SpanPlaces]:
+    """Of the spans that errors name, as far as they were asked for."""
+    return {}
 
 
 def tools_now() -> pd.DataFrame:

@@ -221,9 +221,9 @@ FOUND = (
 )  # fmt: skip
 
 
-def error_places(connection: Connection, errors: pd.DataFrame) -> pd.DataFrame:
-    """The same of people's errors (`ERRORS`)."""
-    starts = zip(errors["trace_id"], _first_spans(connection, errors), strict=True)
+def error_places(connection: Connection, errors: pd.DataFrame, known: dict[str, SpanPlaces]) -> pd.DataFrame:
+    """The same of people's errors (`ERRORS`). `known` keeps the places of spans, the same until traces change."""
+    starts = zip(errors["trace_id"], _first_spans(connection, errors, known), strict=True)
     counts = Counter((trace_id, first.place) for trace_id, first in starts if first is not None)
     return _placed("annotator", ((trace_id, place, count) for (trace_id, place), count in counts.items()))
 
@@ -233,7 +233,7 @@ def started(connection: Connection, errors: pd.DataFrame) -> pd.DataFrame:
 
     Missing where an error names no span of its trace.
     """
-    starts = [first or _First(None, None, None) for first in _first_spans(connection, errors)]
+    starts = [first or _First(None, None, None) for first in _first_spans(connection, errors, {})]
     positions = pd.DataFrame(starts, columns=["seq", "place", "span_id"], index=errors.index)
     return errors.join(positions.astype({"seq": "Int64", "place": "Int64", "span_id": "object"}))
 
@@ -251,14 +251,20 @@ class _First(NamedTuple):
     span_id: str | None
 
 
-def _first_spans(connection: Connection, errors: pd.DataFrame) -> list[_First | None]:
+SpanPlaces = dict[str, _First]
+"""By trace: where the span of one id is."""
+
+
+def _first_spans(connection: Connection, errors: pd.DataFrame, known: dict[str, SpanPlaces]) -> list[_First | None]:
     """The first span of each error in reading order, None where it names none of its trace."""
     span, trace = schema.span, schema.trace
-    named_ids = {span_id for span_ids in errors["span_ids"] for span_id in span_ids}
-    rows = named_spans(connection, named_ids, span.c.seq, _place(span.c.seq, trace.c.spans))
-    known = {(trace_id, span_id): _First(seq, place, span_id) for trace_id, span_id, seq, place in rows}
+    named_ids = {span_id for span_ids in errors["span_ids"] for span_id in span_ids} - known.keys()
+    for trace_id, span_id, seq, place in named_spans(
+        connection, named_ids, span.c.seq, _place(span.c.seq, trace.c.spans)
+    ):
+        known.setdefault(span_id, {})[trace_id] = _First(seq, place, span_id)
     return [
-        min((known[trace_id, span_id] for span_id in span_ids if (trace_id, span_id) in known), default=None)
+        min((known[one][trace_id] for one in span_ids if trace_id in known.get(one, ())), default=None)
         for trace_id, span_ids in zip(errors["trace_id"], errors["span_ids"], strict=True)
     ]
 

@@ -142,7 +142,9 @@ def test_the_errors_are_those_of_the_store_in_its_order(full: Workspace) -> None
 def test_every_error_and_finding_is_counted_at_its_first_span(full: Workspace) -> None:
     with read_transaction(full.engine) as connection:
         errors = exploring.complete_errors(connection)
-        findings, labelled = exploring.finding_places(connection), exploring.error_places(connection, errors)
+        known: dict[str, exploring.SpanPlaces] = {}
+        findings, labelled = exploring.finding_places(connection), exploring.error_places(connection, errors, known)
+        pd.testing.assert_frame_equal(exploring.error_places(connection, errors, known), labelled)
         cited = connection.scalar(
             select(func.count(tables.citation.c.finding_key.distinct())).where(tables.citation.c.span_id.is_not(None))
         )
@@ -154,7 +156,7 @@ def test_every_error_and_finding_is_counted_at_its_first_span(full: Workspace) -
         assert set(found["side"]) == {side}
     first = min(place for place, span in enumerate(spans) if span.span_id in error.span_ids)
     with read_transaction(full.engine) as connection:
-        alone = exploring.error_places(connection, errors[:1])
+        alone = exploring.error_places(connection, errors[:1], {})
     part = min(int(first / (len(spans) - 1) * exploring.PLACES), exploring.PLACES - 1)
     assert list(alone.itertuples(index=False, name=None)) == [(error.trace_id, "annotator", part, 1)]
 
