@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -50,13 +49,13 @@ def _read_once() -> Iterator[None]:
 def _wait_for_end(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
     """Wait until the script has ended. Streamlit's own wait reads the wall clock, and fails a test where the machine
     slept or its clock was set. Raises `RuntimeError` with the place of each thread where it never ends."""
-    give_up = time.monotonic() + max(timeout, RUN_S)
+    script = runner._script_thread
+    assert script is not None
     try:
-        while not runner.script_stopped():
-            if time.monotonic() > give_up:
-                stacks = ["".join(traceback.format_stack(frame)) for frame in sys._current_frames().values()]
-                raise RuntimeError("\n\n".join(["the script did not end; each thread stood at", *stacks]))
-            time.sleep(0.001)
+        script.join(max(timeout, RUN_S))
+        if script.is_alive():
+            stacks = ["".join(traceback.format_stack(frame)) for frame in sys._current_frames().values()]
+            raise RuntimeError("\n\n".join(["the script did not end; each thread stood at", *stacks]))
     except BaseException:
         runner.request_stop()  # else who waits for its thread waits for ever
         raise

@@ -30,7 +30,8 @@ THRIFT = (
 )  # fmt: skip
 """A page with charts takes 3.2 instead of 4.6 s of CPU time: fetched in the background, scripts are compiled anew
 though the profile keeps them compiled; a process for the next page is started though none may come; and no page of a
-test is open for so long that the last of the compilers pays. Pages of one profile share a process."""
+test is open for so long that the last of the compilers pays. Pages of one profile share a process, and nothing is
+animated: each frame is drawn by the processor."""
 CHROMIUM = shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
 """The same engine without the windows and menus of a desktop, where it is installed: a page takes a quarter less."""
 
@@ -70,7 +71,7 @@ def kept_profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserCo
         expect.set_options(timeout=SLOW_MS)
         running = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("profile"), executable_path=CHROMIUM, args=[*FLAGS, *THRIFT],
-            accept_downloads=True, viewport={"width": 1280, "height": 800},
+            accept_downloads=True, viewport={"width": 1280, "height": 800}, reduced_motion="reduce",
         )  # fmt: skip
         yield running
         running.close()
