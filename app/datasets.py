@@ -91,13 +91,13 @@ def score_rows(filters: Filters) -> pd.DataFrame:
 
 def findings(filters: Filters) -> pd.DataFrame:
     """Every finding of the chosen judges, with what it says and cites, and what became of it."""
-    return findings_said(estimate(filters, "findings"))
+    return with_finding_texts(estimate(filters, "findings"))
 
 
-def findings_said(rows: pd.DataFrame) -> pd.DataFrame:
+def with_finding_texts(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with a `finding_id`, with what each finding says and cites."""
     with read_transaction(workspace().engine) as connection:
-        findings = _findings_said(connection, [int(key) for key in rows["finding_id"]])
+        findings = _finding_texts(connection, [int(key) for key in rows["finding_id"]])
     return rows.merge(findings, on="finding_id", how="left")
 
 
@@ -296,7 +296,7 @@ def _kept(rows: list[dict[str, object]], filters: Filters) -> list[dict[str, obj
     return [row for row in rows if (row["annotator"], row["trace_id"]) in done]
 
 
-def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
+def _finding_texts(connection: Connection, keys: list[int]) -> pd.DataFrame:
     """finding_id, dimension, impact, category, check, description, evidence, evidence_place, cites, span_ids."""
     key_set = set(keys)
     query = select(tables.finding.c.finding_key, tables.finding.c.cell_key)

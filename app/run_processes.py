@@ -13,7 +13,7 @@ from typing import IO
 
 from tracejury.app.lifeline import start_child
 
-TOLD = 400  # characters of a process's last words that are shown
+LAST_WORDS = 400  # characters of a process's last words that are shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,4 +72,4 @@ def command(home: Path, run_key: int) -> list[str]:
 def _last_line(words: IO[bytes]) -> str:
     words.seek(0)
     lines = words.read().decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].removeprefix("Error: ")[:TOLD] if lines else ""
+    return lines[-1].removeprefix("Error: ")[:LAST_WORDS] if lines else ""

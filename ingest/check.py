@@ -77,14 +77,14 @@ def _check_traces(engine: Engine, *, repair: bool, progress: Progress | None) ->
         index = list(_check_search(connection))
     summaries = list(stale.values())
     if repair:
-        summaries = _mended(summaries, "the summary", lambda: _renew_summaries(engine, list(stale)))
-        index = _mended(index, "the index", lambda: _renew_search(engine))
+        summaries = _repaired(summaries, "the summary", lambda: _renew_summaries(engine, list(stale)))
+        index = _repaired(index, "the index", lambda: _renew_search(engine))
     return problems + summaries + index
 
 
-def _mended(problems: list[Problem], what: str, mend: Callable[[], None]) -> list[Problem]:
+def _repaired(problems: list[Problem], what: str, repair: Callable[[], None]) -> list[Problem]:
     if problems:
-        mend()
+        repair()
     return [replace(one, remedy=f"repaired: {what} was rebuilt") for one in problems]
 
 

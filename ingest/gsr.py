@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from statistics import stdev
 from typing import Literal, get_args
 
-from tracejury.ingest.formats.gaia2.setting import SETTING
-from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, whole, word
-from tracejury.ingest.formats.gaia2.verdict import (
+from tracejury.ingest.formats.gaia2.execution_outcome import (
     EXECUTION_RAISED,
     EXECUTION_RAISED_UNSCORED,
     JUDGE_OR_EXECUTION_RAISED,
@@ -18,6 +16,8 @@ from tracejury.ingest.formats.gaia2.verdict import (
     ORACLE_EXECUTION,
     TIME_LIMIT,
 )
+from tracejury.ingest.formats.gaia2.setting import SETTING
+from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, whole, word
 from tracejury.ingest.formats.maseval import SCORED_STATUSES
 from tracejury.ingest.trace import Json, Outcome
 
@@ -60,7 +60,7 @@ _OF_REASON: Mapping[str, ExecutionStatus] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Execution:
-    """One execution of a scenario. `score` is what its harness counts (1, 0 or None), `verdict` what a judge decided.
+    """One execution of a scenario. `score`: what its harness counts (1, 0 or None); `judge_score`: what its judge says.
 
     They differ where the judge raised or time ran out: ARE counts 0, and nobody judged. `reason` says why there is
     no verdict. `partial` is MASEval's partial score.
@@ -77,7 +77,7 @@ class Execution:
     phase: str = "standard"
     status: ExecutionStatus = "unclear"
     score: float | None
-    verdict: float | None
+    judge_score: float | None
     partial: float | None = None
     reason: str | None
     duration_s: float | None = None
@@ -96,7 +96,7 @@ class Execution:
     @property
     def judged(self) -> Execution:
         """The execution with the judge's decision for its score."""
-        return replace(self, score=self.verdict)
+        return replace(self, score=self.judge_score)
 
     @property
     def group(self) -> str:
@@ -246,7 +246,7 @@ def execution_of(
         phase=word(setting.get("phase")) or "standard",
         status=execution_status(result, attributes),
         score=maseval_score(result, entry) if harness == "MASEval" else are_score(result),
-        verdict=None if result.reason == EXECUTION_RAISED else result.score,
+        judge_score=None if result.reason == EXECUTION_RAISED else result.score,
         partial=_partial(entry) if entry else None,
         reason=_reason(result),
         duration_s=duration_s,
@@ -278,7 +278,7 @@ def _superseded(execution: Execution, newest: Execution) -> Execution:
     if execution.attempt is None or newest.attempt == execution.attempt:
         return execution
     return replace(
-        execution, status="superseded", score=None, verdict=None, reason=f"executed again as {newest.trace_id}"
+        execution, status="superseded", score=None, judge_score=None, reason=f"executed again as {newest.trace_id}"
     )
 
 

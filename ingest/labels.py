@@ -149,7 +149,7 @@ def read_annotations(path: Path | str) -> Iterator[Annotation | Rejected]:
 def read_annotation(data: bytes, *, file: str, trace_id: str | None = None) -> Iterator[Annotation | Rejected]:
     """The annotation in `data`; `trace_id` is used where it names none."""
     try:
-        value, warnings = _mended_json(data)
+        value, warnings = _repaired_json(data)
         if not isinstance(value, dict) or not ({"errors", "scores"} & value.keys()):
             raise IngestError("not a TRAIL annotation", remedy="it is an object with trace_id, errors and scores")
         own, id_warnings = _trace_id(value, trace_id)
@@ -232,16 +232,16 @@ def _stem(name: str) -> str | None:
     return match.group().lower() if match else stem or None
 
 
-def _mended_json(data: bytes) -> tuple[Json, tuple[str, ...]]:
+def _repaired_json(data: bytes) -> tuple[Json, tuple[str, ...]]:
     try:
         document = parse_document(data)
         return document.value, document.warnings
     except IngestError as error:
         text = data.decode("utf-8", "replace")
         where = error.place or "the file"
-        for mend in (_without_trailing_commas, _as_json5):
+        for repair in (_without_trailing_commas, _as_json5):
             try:
-                document = parse_document(mend(text).encode())
+                document = parse_document(repair(text).encode())
             except (IngestError, ValueError, RecursionError):
                 continue
             return document.value, (f"repaired_json: {error.reason} ({where}); repaired", *document.warnings)

@@ -41,7 +41,7 @@ def setup(python: Path | None, *, check: bool, as_json: bool) -> int:
             raise click.ClickException(str(error)) from error
         say(str(error))
         return 1
-    status = _told(environment)
+    status = _environment_facts(environment)
     if as_json:
         print_json(status)
     else:
@@ -65,7 +65,7 @@ def _made() -> AreEnvironment:
         return make(show)
 
 
-def _told(environment: AreEnvironment) -> dict[str, Any]:
+def _environment_facts(environment: AreEnvironment) -> dict[str, Any]:
     folder = environment.python.parent.parent
     return {
         "python": str(environment.python),

@@ -263,7 +263,7 @@ def _work(
     summary = work_on(workspace.engine, key, home=workspace.home, models=setups, progress=show, resumes=resumes)
     line.close()
     jury = _jury(workspace, key, spec.jury_rule) if spec.mode == "jury" else None
-    return _told(workspace, key, summary, jury, as_json=as_json)
+    return _report(workspace, key, summary, jury, as_json=as_json)
 
 
 def _jury(workspace: Workspace, key: int, rule: Rule) -> list[JuryOutcome]:
@@ -365,7 +365,7 @@ def _verdict_of_jury(outcomes: Sequence[JuryOutcome]) -> str:
     return "\n".join(lines)
 
 
-def _told(
+def _report(
     workspace: Workspace, key: int, summary: Summary, jury: Sequence[JuryOutcome] | None, *, as_json: bool
 ) -> int:
     stands = watch(workspace.engine, key)

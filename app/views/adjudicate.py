@@ -302,10 +302,10 @@ def dots(one: AdjudicationItem, scores: Mapping[str, Mapping[str, float | None]]
     )  # fmt: skip
     point = chosen_point(event)
     if point is not None:
-        behind_dot(one, str(point[0]), str(point[1]))
+        drill_into_dot(one, str(point[0]), str(point[1]))
 
 
-def behind_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
+def drill_into_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
     """The errors of a dimension that go with a rater's score (or with the final one), each opened at its first span."""
     labels = (
         [gold.label for gold in one.decided.errors.values()]
@@ -326,7 +326,7 @@ def behind_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
             "description": [label.description for label in of_dimension],
         }
     )
-    row = data_table(rows, most=4, key="behind-dot", is_chosen=True)
+    row = data_table(rows, most=4, key="rows-dot", is_chosen=True)
     if row is not None:
         open_in_work(link_params(trace=one.dispute.trace_id, span=spans[row]), key="dot-open")
 
@@ -638,14 +638,14 @@ def anchored(report: pd.DataFrame) -> None:
             "where fewer than two traces changed, or all changed equally."
         )
     else:
-        behind_anchoring(str(report["annotator"].iloc[cell[0]]), cell[1])
+        drill_into_anchoring(str(report["annotator"].iloc[cell[0]]), cell[1])
 
 
-def behind_anchoring(person: str, column: str) -> None:
+def drill_into_anchoring(person: str, column: str) -> None:
     """What a number of the summary counts of this person, each opened on Compare."""
     with read_transaction(workspace().engine) as connection:
         rows = counted_by(connection, person, column)
-    row = listing(open_to_me(rows), key="behind-anchoring")
+    row = listing(open_to_me(rows), key="rows-anchoring")
     if row is not None:
         pair = str(row["label_id"]) if "label_id" in row else None
         open_in_compare(link_params(trace=str(row["trace_id"]), person=person, pair=pair), key="anchoring-open")

@@ -113,11 +113,11 @@ def _rates_card(known: _Known) -> None:
         selection_mode="points", alt="Success by capability and model",
     )  # fmt: skip
     point = chosen_point(event)
-    shown = known.frame if point is None else _behind(known, str(point[0]), str(point[1]))
+    shown = known.frame if point is None else _rows_for(known, str(point[0]), str(point[1]))
     _executions(shown, key="benchmark-rate-executions")
 
 
-def _behind(known: _Known, key: str, capability: str) -> pd.DataFrame:
+def _rows_for(known: _Known, key: str, capability: str) -> pd.DataFrame:
     ids = {one.trace_id for one in known.executions if "/".join(one.key) == key and capability in {one.group, "all"}}
     return known.frame[known.frame["trace_id"].isin(ids)]
 

@@ -289,13 +289,13 @@ def cards(places: pd.DataFrame, tools: pd.DataFrame, errors: pd.DataFrame, trace
         square = together_card(errors)
     if bar is not None:
         with st.container(border=True):
-            behind_bar(str(bar[0]), int(bar[1]), str(bar[2]), errors, traces)
+            drill_into_bar(str(bar[0]), int(bar[1]), str(bar[2]), errors, traces)
     if cell is not None:
         with st.container(border=True):
-            behind_tool(str(tools["tool"].iloc[cell[0]]), traces, is_failed=cell[1] == "failed")
+            drill_into_tool(str(tools["tool"].iloc[cell[0]]), traces, is_failed=cell[1] == "failed")
     if square is not None:
         with st.container(border=True):
-            behind_square(str(square[0]), str(square[1]), errors)
+            drill_into_square(str(square[0]), str(square[1]), errors)
 
 
 def places_card(places: pd.DataFrame) -> list[Any] | None:
@@ -367,7 +367,7 @@ def together_card(errors: pd.DataFrame) -> list[Any] | None:
 # What stands behind a mark: a list, and from a row of it the way to Compare and to the span in Work.
 
 
-def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, traces: pd.DataFrame) -> None:
+def drill_into_bar(side: str, place: int, part: str, errors: pd.DataFrame, traces: pd.DataFrame) -> None:
     layout.title(
         f"{'Annotators’ errors' if side == 'annotator' else 'Findings of judges'} that start at {part} of the trace"
     )
@@ -378,21 +378,21 @@ def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, traces: p
             else exploring.placed_findings(connection, place)
         )
     if side == "annotator":
-        behind_errors(rows[rows["place"] == place], key="behind-positions")
+        drill_into_errors(rows[rows["place"] == place], key="rows-positions")
     else:
-        behind_findings(of_traces(rows, traces))
+        drill_into_findings(of_traces(rows, traces))
 
 
-def behind_tool(tool: str, traces: pd.DataFrame, *, is_failed: bool) -> None:
+def drill_into_tool(tool: str, traces: pd.DataFrame, *, is_failed: bool) -> None:
     layout.title(plain(f"{'Failed calls' if is_failed else 'Calls'} of {tool}"))
     with read_transaction(workspace().engine) as connection:
         calls = of_traces(exploring.tool_calls(connection, tool), traces)
-    behind_calls(calls[calls["status"] == "ERROR"] if is_failed else calls)
+    drill_into_calls(calls[calls["status"] == "ERROR"] if is_failed else calls)
 
 
-def behind_square(one: str, other: str, errors: pd.DataFrame) -> None:
+def drill_into_square(one: str, other: str, errors: pd.DataFrame) -> None:
     layout.title(f"Errors of {one}" if one == other else f"Errors of both {one} and {other}")
-    behind_errors(first_spans(exploring.carrying(errors, one, other)), key="behind-together")
+    drill_into_errors(first_spans(exploring.carrying(errors, one, other)), key="rows-together")
 
 
 def first_spans(errors: pd.DataFrame) -> pd.DataFrame:
@@ -405,7 +405,7 @@ def with_ordinal(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(span=["" if pd.isna(seq) else f"S{seq + 1}" for seq in rows["seq"]])
 
 
-def behind_errors(errors: pd.DataFrame, *, key: str) -> None:
+def drill_into_errors(errors: pd.DataFrame, *, key: str) -> None:
     """People's errors, each opened beside a judge and at its first span."""
     rows = with_ordinal(open_to_me(errors)).assign(dimensions=errors["dimensions"].map("+".join))
     columns = ["trace_id", "span", "annotator", "dimensions", "impact", "description", "label_id", "span_id"]
@@ -415,27 +415,27 @@ def behind_errors(errors: pd.DataFrame, *, key: str) -> None:
         open_there(row, beside, key=key)
 
 
-def behind_findings(findings: pd.DataFrame) -> None:
+def drill_into_findings(findings: pd.DataFrame) -> None:
     """Judges' findings, each opened beside people and at the first span that it cites."""
     rows = with_ordinal(open_to_me(findings))
     columns = [
         "trace_id", "span", "judge_model", "rubric", "repeat", "dimension", "impact", "description", "finding_key",
         "span_id",
     ]  # fmt: skip
-    row = listing(rows[columns], key="behind-positions")
+    row = listing(rows[columns], key="rows-positions")
     if row is not None:
         repeat = str(row["repeat"]) if row["repeat"] else None
         beside = link_params(
             trace=row["trace_id"], judge_model=row["judge_model"], repeat_no=repeat, pair=f"|{row['finding_key']}"
         )
-        open_there(row, beside, key="behind-positions")
+        open_there(row, beside, key="rows-positions")
 
 
-def behind_calls(calls: pd.DataFrame) -> None:
+def drill_into_calls(calls: pd.DataFrame) -> None:
     """Calls of a tool, each opened at its span."""
-    row = listing(with_ordinal(calls)[["trace_id", "span", "status", "span_id"]], key="behind-tools")
+    row = listing(with_ordinal(calls)[["trace_id", "span", "status", "span_id"]], key="rows-tools")
     if row is not None:
-        open_there(row, link_params(trace=row["trace_id"]), key="behind-tools")
+        open_there(row, link_params(trace=row["trace_id"]), key="rows-tools")
 
 
 def open_there(row: Mapping[str, Any], beside: Mapping[str, str], *, key: str) -> None:

@@ -42,7 +42,7 @@ def page() -> None:
         "Trace files", accept_multiple_files=True, key="uploads", label_visibility="collapsed",
         help="Nothing is stored until you choose Store.",
     )  # fmt: skip
-    told_last_time()
+    show_last_result()
     if not files:
         here()
         return
@@ -161,7 +161,7 @@ def after_replacement(report: Report) -> str:
     return f"{replaced_words} Labels on spans that no longer exist ({len(lost)}): {named}." if lost else replaced_words
 
 
-def told_last_time() -> None:
+def show_last_result() -> None:
     message = st.session_state.pop("stored", None)
     if message is not None:
         st.success(plain(message), icon=":material/check:")
@@ -230,7 +230,7 @@ def sizes(traces: pd.DataFrame) -> None:
         st.caption(f"{before:,} characters become {after:,}{less}{of}.{shown_part} Click a bar to open its trace.")
         point = chosen_point(event)
         if point is not None:
-            behind_upload(traces[traces["trace_id"] == point[0]], key="behind-sizes")
+            drill_into_upload(traces[traces["trace_id"] == point[0]], key="rows-sizes")
     with right, st.container(border=True, height="stretch"):
         layout.title("Spans per trace")
         drawn = charts.histogram(list(traces["spans"]), x_title="spans", y_title="traces")
@@ -241,10 +241,10 @@ def sizes(traces: pd.DataFrame) -> None:
         if point is None:
             st.caption("Click a bar to list its traces.")
         else:
-            behind_upload(traces[traces["spans"].between(int(point[0]), int(point[1]))], key="behind-spans")
+            drill_into_upload(traces[traces["spans"].between(int(point[0]), int(point[1]))], key="rows-spans")
 
 
-def behind_upload(rows: pd.DataFrame, *, key: str) -> None:
+def drill_into_upload(rows: pd.DataFrame, *, key: str) -> None:
     """Traces of the upload; one that is stored already leads to it."""
     row = listing(rows[["trace_id", "state", "spans", "text", "judge_text", "warnings", "file"]], key=key)
     if row is None:

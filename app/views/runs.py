@@ -33,7 +33,14 @@ from tracejury.judging.judges.model import Prices, read_prices
 from tracejury.judging.judges.rubric import agent_descriptions, broken_files, rubrics
 from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_name, jury_outcomes, votes_of
 from tracejury.judging.records import CELL_STATES, DIMENSIONS, FAILED_STATES
-from tracejury.judging.runs.run_control import asks_models, last_run_of, plan_run, want_failed_again, watch, wish
+from tracejury.judging.runs.run_control import (
+    asks_models,
+    last_run_of,
+    plan_run,
+    request_status,
+    want_failed_again,
+    watch,
+)
 from tracejury.judging.runs.run_spec import Mode, RunSpec, model_names
 from tracejury.judging.runs.run_store import OPEN_STATES
 from tracejury.judging.store import tables
@@ -179,7 +186,7 @@ def outcomes_card(run_key: int, shown: Shown) -> None:
         st.caption("Click a part of a bar to list its cells.")
         return
     cells = finished_cells(run_key, str(point[0]), str(point[1]))
-    row = listing(open_to_me(cells), key="behind-outcomes")
+    row = listing(open_to_me(cells), key="rows-outcomes")
     if row is not None:
         open_in_compare(compare_link(row), key="outcomes-open")
 
@@ -312,8 +319,8 @@ def jury(run_key: int, current_rule: Rule) -> None:
     chosen = votes_table(outcomes)
     tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
     st.caption(f"{counted(len(outcomes), 'cell')}, {tied:,} tied. Click a share to list its votes.")
-    rows = votes_behind(outcomes, *chosen) if chosen else pd.DataFrame([outcome.row() for outcome in outcomes])
-    row = listing(open_to_me(rows), key="behind-votes")
+    rows = rows_for_share(outcomes, *chosen) if chosen else pd.DataFrame([outcome.row() for outcome in outcomes])
+    row = listing(open_to_me(rows), key="rows-votes")
     if row is not None and judge_model is not None:
         open_in_compare(compare_link({**row, "judge_model": judge_model}), key="votes-open")
 
@@ -353,7 +360,7 @@ _VOTE_COLUMNS = (
 )
 
 
-def votes_behind(outcomes: list[JuryOutcome], judge: str, share: str) -> pd.DataFrame:
+def rows_for_share(outcomes: list[JuryOutcome], judge: str, share: str) -> pd.DataFrame:
     """What a share counts: cells with several votes, all cells, or every vote that was asked for."""
     of_judge = [one for one in outcomes if one.dimension == judge]
     if share == "absent":
@@ -386,12 +393,18 @@ def steer(run_key: int, status: str, states: dict[str, int], *, is_owned: bool) 
         st.caption("No process works on this run. Its judged cells stay stored. Try: Resume.")
     with st.container(horizontal=True):
         if is_open and is_owned:
-            st.button("Pause", key="pause", icon=":material/pause:", on_click=wish, args=(engine, run_key, "paused"))
+            st.button(
+                "Pause", key="pause", icon=":material/pause:", on_click=request_status, args=(engine, run_key, "paused")
+            )
         if waits or status in {"paused", "out of budget"}:
             st.button("Resume", key="resume", icon=":material/play_arrow:", on_click=go_on, args=(engine, run_key))
         if is_open or status in {"paused", "out of budget"}:
             st.button(
-                "Cancel", key="cancel", icon=":material/stop:", on_click=wish, args=(engine, run_key, "cancelled")
+                "Cancel",
+                key="cancel",
+                icon=":material/stop:",
+                on_click=request_status,
+                args=(engine, run_key, "cancelled"),
             )
         failed = sum(states.get(state, 0) for state in FAILED_STATES)
         if failed and not is_open:
@@ -403,7 +416,7 @@ def steer(run_key: int, status: str, states: dict[str, int], *, is_owned: bool) 
 
 def go_on(engine: Engine, run_key: int) -> None:
     """Start run again, and have a process of its own work on it."""
-    wish(engine, run_key, "queued")
+    request_status(engine, run_key, "queued")
     RUNS.start(workspace().home, run_key)
 
 
@@ -451,7 +464,7 @@ def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool)
                 st.metric(name, value or "unknown", border=True)
     if unpriced and shown.paid is not None:
         st.caption(f"Without {counted(unpriced, 'answer')} whose cost is unknown.")
-    behind_tiles(run_key, shown)
+    drill_into_tiles(run_key, shown)
     if shown.seconds.empty:
         st.caption("This run holds no timed cells.")
         return
@@ -463,10 +476,10 @@ def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool)
     if point is None:
         st.caption("Click a box to list its cells, slowest first; click a dot to open one cell.")
         return
-    behind_measure(run_key, "seconds", str(point[0]), float(point[1]) if len(point) == 2 else None)
+    drill_into_measure(run_key, "seconds", str(point[0]), float(point[1]) if len(point) == 2 else None)
 
 
-def behind_tiles(run_key: int, shown: Shown) -> None:
+def drill_into_tiles(run_key: int, shown: Shown) -> None:
     """The cells that cost most, or whose prompts were longest, where that is known."""
     known = {"dearest": shown.paid, "longest prompts": shown.tokens}
     offered = [words for words in COSTLY if known[words] is not None]
@@ -474,15 +487,15 @@ def behind_tiles(run_key: int, shown: Shown) -> None:
         return
     chosen = st.segmented_control("Cells", offered, key="costly", help=_COSTLY_HELP)
     if chosen is not None:
-        behind_measure(run_key, COSTLY[str(chosen)])
+        drill_into_measure(run_key, COSTLY[str(chosen)])
 
 
 _COSTLY_HELP = "Only cells whose cost is known, like the sum above."
 
 
-def behind_measure(run_key: int, measure: str, judge: str | None = None, value: float | None = None) -> None:
+def drill_into_measure(run_key: int, measure: str, judge: str | None = None, value: float | None = None) -> None:
     cells, number = measured(run_key, measure, judge, value)
-    row = listing(cells, key=f"behind-{measure}", of=number, columns={"cost_usd": LISTED["cost_usd"]})
+    row = listing(cells, key=f"rows-{measure}", of=number, columns={"cost_usd": LISTED["cost_usd"]})
     if row is not None:
         open_in_compare(compare_link(row), key=f"{measure}-open")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tracejury.ingest.conventions.message_json import ParsedMessage, read_turn
 from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.gaia2.execution_outcome import JUDGE_RAISED, outcome_warnings, status_of
 from tracejury.ingest.formats.gaia2.lite import unwrapped
 from tracejury.ingest.formats.gaia2.setting import SETTING, maseval_setting
 from tracejury.ingest.formats.gaia2.values import (
@@ -26,7 +27,6 @@ from tracejury.ingest.formats.gaia2.values import (
     without_empty,
     word,
 )
-from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome_warnings, status_of
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import json_text, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected

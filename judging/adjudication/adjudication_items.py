@@ -84,11 +84,11 @@ ItemRevision = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class AdjudicationItem:
-    """A trace on the adjudicator's desk. `said_at`: when people last changed what they said of it."""
+    """A trace on the adjudicator's desk. `changed_at`: when people last changed what they said of it."""
 
     dispute: Dispute
     decided: TraceDecisions
-    said_at: int = 0
+    changed_at: int = 0
 
     @cached_property
     def open_points(self) -> tuple[str, ...]:
@@ -107,11 +107,11 @@ class AdjudicationItem:
     def status(self) -> Status:
         if self.decided.closed_at is None or self.decided.is_open:
             return "open"
-        return "changed" if self.said_at > self.decided.closed_at or self.open_points else "closed"
+        return "changed" if self.changed_at > self.decided.closed_at or self.open_points else "closed"
 
     @property
     def revision(self) -> ItemRevision:
-        return self.decided.last, self.said_at
+        return self.decided.last, self.changed_at
 
     @property
     def apart(self) -> tuple[GoldError, ...]:
@@ -146,7 +146,7 @@ class Opinions:
     """What people said of every trace that two or more submitted, when, and the state of each trace's rows it is of."""
 
     disputes: Mapping[str, Dispute]
-    said_at: Mapping[str, int]
+    changed_at: Mapping[str, int]
     states: Mapping[str, tuple[int, ...]]
     nobody: frozenset[str]
     """The names that gold stands under."""
@@ -158,14 +158,14 @@ def all_opinions(connection: Connection, *, seed: str, before: Opinions | None =
     Of `before` (of the same seed) all is kept but the traces that changed since.
     """
     states, nobody = _states(connection), gold_names(connection)
-    empty = Opinions(disputes={}, said_at={}, states={}, nobody=nobody)
+    empty = Opinions(disputes={}, changed_at={}, states={}, nobody=nobody)
     known = before if before is not None and before.nobody == nobody else empty
     changed = {trace_id for trace_id, state in states.items() if known.states.get(trace_id) != state}
     unchanged = {key: one for key, one in known.disputes.items() if key in states and key not in changed}
     disputes = unchanged | _disputes_of(connection, changed, seed)
     return Opinions(
         disputes={key: disputes[key] for key in sorted(disputes)},
-        said_at=_said_at(connection),
+        changed_at=_changed_at(connection),
         states=states,
         nobody=nobody,
     )
@@ -227,7 +227,7 @@ def items(
     `known` is what `all_opinions` gave, `ruled` the `rulings`, where they are at hand.
     """
     opinions = all_opinions(connection, seed=seed) if known is None else known
-    sorted_items = _items(connection, worst_first(opinions.disputes.values()), opinions.said_at, ruled)
+    sorted_items = _items(connection, worst_first(opinions.disputes.values()), opinions.changed_at, ruled)
     return sorted_items if everything else [one for one in sorted_items if one.status != "closed"]
 
 
@@ -245,7 +245,7 @@ def item(connection: Connection, trace_id: str, *, seed: str, judge: str | None 
     parents, order = _spans(connection, opinions)
     one = dispute(trace_id, opinions[trace_id], parents=parents[trace_id], order=order[trace_id], seed=seed)
     decided = decisions_by_trace(connection, trace_id).get(trace_id, TraceDecisions(trace_id=trace_id))
-    return AdjudicationItem(dispute=one, decided=decided, said_at=_said_at(connection, trace_id).get(trace_id, 0))
+    return AdjudicationItem(dispute=one, decided=decided, changed_at=_changed_at(connection, trace_id).get(trace_id, 0))
 
 
 def undisputed(
@@ -258,7 +258,7 @@ def undisputed(
     """Traces that two people or more submitted, that nobody differs on, and whose gold is not written."""
     every = all_opinions(connection, seed=seed) if known is None else known
     candidates = _items(
-        connection, (one for one in every.disputes.values() if not one.is_disputed), every.said_at, ruled
+        connection, (one for one in every.disputes.values() if not one.is_disputed), every.changed_at, ruled
     )
     return [one for one in candidates if one.status != "closed"]
 
@@ -266,7 +266,7 @@ def undisputed(
 def _items(
     connection: Connection,
     disputes: Iterable[Dispute],
-    said_at: Mapping[str, int],
+    changed_at: Mapping[str, int],
     ruled: Mapping[str, TraceDecisions] | None,
 ) -> list[AdjudicationItem]:
     ruled = decisions_by_trace(connection) if ruled is None else ruled
@@ -274,7 +274,7 @@ def _items(
         AdjudicationItem(
             dispute=one,
             decided=ruled.get(one.trace_id) or TraceDecisions(trace_id=one.trace_id),
-            said_at=said_at.get(one.trace_id, 0),
+            changed_at=changed_at.get(one.trace_id, 0),
         )
         for one in disputes
     ]
@@ -296,7 +296,7 @@ def decisions_by_trace(connection: Connection, trace_id: str | None = None) -> d
 def item_revision(connection: Connection, trace_id: str) -> ItemRevision:
     """That of the trace's `Case` as it is now."""
     decided = decisions_by_trace(connection, trace_id).get(trace_id, TraceDecisions(trace_id=trace_id))
-    return decided.last, _said_at(connection, trace_id).get(trace_id, 0)
+    return decided.last, _changed_at(connection, trace_id).get(trace_id, 0)
 
 
 def gold_name(connection: Connection) -> str:
@@ -431,7 +431,7 @@ def _read_by_two() -> Select[Any]:
 _TABLES = (tables.review, tables.error_label, tables.score_label)
 
 
-def _said_at(connection: Connection, trace_id: str | None = None) -> dict[str, int]:
+def _changed_at(connection: Connection, trace_id: str | None = None) -> dict[str, int]:
     """When people (not the gold) who have submitted a trace last changed something blind on it.
 
     What somebody still writes is no word of theirs yet: nobody is shown it, and no decision has to wait for it.

@@ -17,7 +17,7 @@ Outcome = Literal["majority", "tied", "minority", "one person"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("majority", "tied", "minority", "one person")
 ERRORS: Final = "errors"
 """Stands for the errors of a trace where a dimension stands for its scores."""
-SAID: Final = ("trace_id", "dimension", "annotator", "value", "not_applicable")
+PERSON_SCORES: Final = ("trace_id", "dimension", "annotator", "value", "not_applicable")
 VOTES: Final = ("trace_id", "about", "people", "votes", "outcome")
 _KEY: Final = ["trace_id", "dimension"]
 
@@ -41,7 +41,7 @@ def majority_scores(person_scores: pd.DataFrame) -> pd.DataFrame:
     Source: absolute majority, so an ordinal scale needs no rule for ties; compare Artstein and Poesio 2008.
     Edge: the person who alone answered is no majority. Raises ValueError for absent columns and duplicate rows.
     """
-    frames.require(person_scores, "scores of people", SAID)
+    frames.require(person_scores, "scores of people", PERSON_SCORES)
     frames.require_unique(person_scores, "scores of people", [*_KEY, "annotator"])
     out = person_scores["not_applicable"].astype(bool)
     answers = person_scores[_KEY].assign(answer=person_scores["value"].astype("float64").where(~out, -1.0))

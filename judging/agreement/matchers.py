@@ -16,7 +16,7 @@ from tracejury.judging.agreement.reliability import alpha_with_interval, pair_ag
 from tracejury.judging.agreement.scores import exact_share, gwet, kappa
 
 MATCH_DECISIONS: Final = ("trace_id", "label_id", "finding_id", "matcher", "status")
-WORDS: Final = ("rejected", "confirmed")
+MATCH_STATUSES: Final = ("rejected", "confirmed")
 FINDING_DECISIONS: Final = ("trace_id", "finding_id", "reviewer", "review")
 ALL: Final = "all"
 """Stands for both names where three people or more are taken together."""
@@ -29,7 +29,7 @@ def matcher_agreement(match_decisions: pd.DataFrame, *, draws: int = DRAWS) -> p
     `match_decisions`, one row per (label_id, finding_id, matcher): trace_id, status (`confirmed` or `rejected`). One
     row per matcher_a and matcher_b (by name): n (pairs that both decided), traces, both_confirmed, both_rejected,
     only_a and only_b (confirmed by one alone), agreement (raw), Cohen's kappa, Gwet's AC1 and Krippendorff's nominal
-    alpha on the two words, each with bounds (by trace, as `scores.table_bounds`), reason (of an
+    alpha on the two statuses, each with bounds (by trace, as `scores.table_bounds`), reason (of an
     undefined kappa). Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, matching. Edge: two people without a
     common pair stand there with n 0; one person alone gives no row. Raises ValueError for absent columns, duplicate
     rows and another status.
@@ -37,7 +37,7 @@ def matcher_agreement(match_decisions: pd.DataFrame, *, draws: int = DRAWS) -> p
     words = _checked(match_decisions)
     columns = matcher_columns()
     rows = []
-    for a, b, tables in _pairs(words, "matcher", len(WORDS)):
+    for a, b, tables in _pairs(words, "matcher", len(MATCH_STATUSES)):
         total = tables.sum(axis=0)
         counts = dict(zip(("both_rejected", "only_b", "only_a", "both_confirmed"), map(int, total), strict=True))
         rows.append({"matcher_a": a, "matcher_b": b, **counts, **_row(tables, draws)})
@@ -108,7 +108,7 @@ def _checked(match_decisions: pd.DataFrame) -> pd.DataFrame:
     words = match_decisions[list(MATCH_DECISIONS)].astype(str)
     frames.require_unique(words, "match_decisions", ["label_id", "finding_id", "matcher"])
     unit = pd.MultiIndex.from_frame(words[["label_id", "finding_id"]]).factorize()[0]
-    return words.assign(unit=unit, word=_coded(words["status"], "match_decisions.status", WORDS))
+    return words.assign(unit=unit, word=_coded(words["status"], "match_decisions.status", MATCH_STATUSES))
 
 
 def _checked_reviews(finding_decisions: pd.DataFrame) -> pd.DataFrame:
@@ -128,7 +128,7 @@ def _coded(values: pd.Series, name: str, known: tuple[str, ...]) -> np.ndarray:
 
 
 def _pairs(words: pd.DataFrame, who: str, size: int) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Every two people by name, with a's words by b's counted by trace (traces, size * size)."""
+    """Every two people by name, with a's decisions by b's counted by trace (traces, size * size)."""
     decisions = words.pivot(index="unit", columns=who, values="word")
     trace = words.drop_duplicates("unit").set_index("unit")["trace_id"]
     for a, b in combinations(sorted(map(str, decisions.columns)), 2):

@@ -33,12 +33,12 @@ def explained(
     empty = table[[*estimates, *(f"{of}_low" for of in bounded.values())]].isna()
     gapped = empty[empty.any(axis=1)]
     rows = zip(table.loc[gapped.index].to_dict("records"), gapped.to_dict("records"), strict=True)
-    reasons = [_told(row, gaps, estimates, bounded if draws else {}, why) for row, gaps in rows]
+    reasons = [_reason_of_row(row, gaps, estimates, bounded if draws else {}, why) for row, gaps in rows]
     plain_table = table.drop(columns="reason", errors="ignore")
     return plain_table.assign(reason=pd.Series(reasons, index=gapped.index, dtype="object").reindex(table.index))
 
 
-def _told(
+def _reason_of_row(
     row: Mapping[Any, Any], gaps: Mapping[Any, bool], estimates: Sequence[str], bounds: Mapping[str, str], why: Why
 ) -> str | None:
     reasons = {name: why(row, name) for name in estimates if gaps[name]}

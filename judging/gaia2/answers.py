@@ -107,7 +107,7 @@ class Answerer:
             return {"error": error.message, **({"end": fatal} if error.kind in FATAL else {})}
         finally:
             self.spending.settle(most, cost)
-        return self._told(reply, cost, is_judge=is_judge)
+        return self._counted(reply, cost, is_judge=is_judge)
 
     def _ask(self, chat: Chat, messages: Messages, parameters: dict[str, Json], dropped: set[str]) -> ModelReply:
         """The reply, asked for again after errors that pass; a parameter that the provider refuses is left out."""
@@ -138,7 +138,7 @@ class Answerer:
         prices = self.judge_prices if is_judge else self.prices
         return reply.cost_usd if prices is None or reply.cost_usd is not None else prices.cost_of(reply)
 
-    def _told(self, reply: ModelReply, cost: float | None, *, is_judge: bool) -> dict[str, Json]:
+    def _counted(self, reply: ModelReply, cost: float | None, *, is_judge: bool) -> dict[str, Json]:
         total = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
         with self._lock:
             self.cost_usd += cost or 0.0

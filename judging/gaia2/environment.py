@@ -72,7 +72,7 @@ def find(python: Path | None = None) -> AreEnvironment:
         return probe(named)
     if not _is_ready(own_folder()):
         raise Gaia2Error(f"GAIA2 needs its own environment, which does not exist yet. Try: {SETUP} ({SIZE})")
-    return _told(own_folder())
+    return _environment_at(own_folder())
 
 
 def probe(python: Path) -> AreEnvironment:
@@ -122,7 +122,7 @@ def make(progress: Callable[[str], None] = lambda line: None) -> AreEnvironment:
                 "maseval": environment.maseval_version,
             }
             (folder / "ready.json").write_text(json.dumps(facts), encoding="utf-8")
-    return _told(folder)
+    return _environment_at(folder)
 
 
 def size_of(folder: Path) -> int:
@@ -192,7 +192,7 @@ def _is_ready(folder: Path) -> bool:
     return (folder / "ready.json").exists()
 
 
-def _told(folder: Path) -> AreEnvironment:
+def _environment_at(folder: Path) -> AreEnvironment:
     facts = json.loads((folder / "ready.json").read_text(encoding="utf-8"))
     return AreEnvironment(
         python=folder / "bin" / "python",

@@ -313,9 +313,9 @@ class LitellmModel:
                 if file
             ]
         except Exception as error:
-            not_asked = classify(error, {})
-            not_asked.is_unknown = True
-            raise not_asked from error
+            failure = classify(error, {})
+            failure.is_unknown = True
+            raise failure from error
         if not contents:
             raise ModelError("bad_request", f"the batch {batch_id} ended as {batch.status!r} without any answer")
         results: dict[str, ModelReply | ModelError] = {}

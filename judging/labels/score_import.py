@@ -177,12 +177,12 @@ def _reader(file: RecordFile, options: ImportOptions) -> Callable[[Record], Iter
         form = form_of(record.values)
         if form is None or not options.columns.keys() <= _WHERE_AND_WHO:
             return plain(record)
-        return [_told(opinion, record, options.columns) for opinion in form.read(record)]
+        return [_with_columns(opinion, record, options.columns) for opinion in form.read(record)]
 
     return plain if options.form == "plain" else read
 
 
-def _told(opinion: Opinion, record: Record, columns: Mapping[str, str]) -> Opinion:
+def _with_columns(opinion: Opinion, record: Record, columns: Mapping[str, str]) -> Opinion:
     """An opinion of a tool's form with the trace, span and annotator from the columns that were named for them."""
     values = {name: cell(record.values, column) for name, column in columns.items()}
     return replace(

@@ -28,7 +28,7 @@ from tracejury.judging.store.audit import record
 from tracejury.judging.store.locks import MATCHES
 from tracejury.judging.store.spans import parents_of
 
-ASKED = "matches proposed by a model"
+PROPOSED_BY_MODEL = "matches proposed by a model"
 """`what` of the audit row of every answered question; its detail holds the prompt's hash, tokens and cost."""
 WITHDRAWN = "proposals of a model withdrawn"
 
@@ -177,7 +177,7 @@ class _Asking:
             record(
                 connection,
                 who=self.matcher.author,
-                what=ASKED,
+                what=PROPOSED_BY_MODEL,
                 subject=question.subject,
                 detail={
                     "prompt_hash": outcome.call.prompt_hash,
@@ -214,14 +214,14 @@ def _asked(connection: Connection, author: str) -> dict[str, str]:
     Two cells may ask the same in the same words: each has findings of its own, which want pairs of their own.
     """
     table = tables.audit
-    answered = (table.c.who == author) & (table.c.what == ASKED)
+    answered = (table.c.who == author) & (table.c.what == PROPOSED_BY_MODEL)
     withdrawn = (table.c.what == WITHDRAWN) & (table.c.subject == _model_of(author))
     rows = connection.execute(
         select(table.c.what, table.c.subject, table.c.detail).where(answered | withdrawn).order_by(table.c.row_key)
     ).all()
     last: dict[str, str] = {}
     for row in rows:
-        if row.what == ASKED:
+        if row.what == PROPOSED_BY_MODEL:
             last[row.subject] = str(orjson.loads(row.detail)["prompt_hash"])
         else:
             last.clear()

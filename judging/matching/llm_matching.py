@@ -115,7 +115,7 @@ async def propose_by_model(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
+class ProposedPair:
     """A pair as the model named it: positions from 0, its confidence, its reason."""
 
     error: int
@@ -124,7 +124,7 @@ class Said:
     reason: str
 
 
-def read_pairs(text: str, errors: int, findings: int) -> tuple[Said, ...] | Unparsable:
+def read_pairs(text: str, errors: int, findings: int) -> tuple[ProposedPair, ...] | Unparsable:
     """The pairs in `text`: one JSON object and nothing else. A name that was not given, a pair named twice, a
     confidence outside 0 to 1 or another form is `Unparsable`, never guessed at."""
     content = read_object(text)
@@ -133,9 +133,9 @@ def read_pairs(text: str, errors: int, findings: int) -> tuple[Said, ...] | Unpa
     pairs = content.get("pairs")
     if not isinstance(pairs, list) or set(content) != {"pairs"}:
         return Unparsable("the object must have the one key 'pairs', a list, empty if nothing matches")
-    read: dict[tuple[int, int], Said] = {}
+    read: dict[tuple[int, int], ProposedPair] = {}
     for number, item in enumerate(pairs, 1):
-        statement = _said(item, number, errors, findings)
+        statement = _proposed_pair(item, number, errors, findings)
         if isinstance(statement, Unparsable):
             return statement
         if (statement.error, statement.finding) in read:
@@ -197,7 +197,7 @@ class _JudgeConversation:
 
     async def repaired(
         self, first: ModelReply, bad: Unparsable, errors: int, findings: int
-    ) -> tuple[Said, ...] | Unparsable:
+    ) -> tuple[ProposedPair, ...] | Unparsable:
         request = Template(_file("repair.md")).substitute(reason=bad.reason)
         second = _read(await self.ask(repair_turns(first.text, request)), errors, findings)
         if isinstance(second, Unparsable):
@@ -224,13 +224,13 @@ class _JudgeConversation:
         return Failure(rubric=rubric, trace_id=trace_id, state=state, reason=reason, call=self.call())
 
 
-def _read(reply: ModelReply, errors: int, findings: int) -> tuple[Said, ...] | Unparsable:
+def _read(reply: ModelReply, errors: int, findings: int) -> tuple[ProposedPair, ...] | Unparsable:
     bad = unusable(reply)
     return read_pairs(reply.text, errors, findings) if bad is None else bad
 
 
 def _one_to_one(
-    statements: Sequence[Said], errors: Sequence[ErrorLabel], findings: Sequence[Candidate], author: str
+    statements: Sequence[ProposedPair], errors: Sequence[ErrorLabel], findings: Sequence[Candidate], author: str
 ) -> Iterable[Match]:
     weights = np.zeros((len(errors), len(findings)))
     by_place = {(one.error, one.finding): one for one in statements if one.confidence >= LEAST}
@@ -249,7 +249,7 @@ def _one_to_one(
         )
 
 
-def _said(item: Any, number: int, errors: int, findings: int) -> Said | Unparsable:
+def _proposed_pair(item: Any, number: int, errors: int, findings: int) -> ProposedPair | Unparsable:
     if not isinstance(item, dict) or set(item) != {"error", "finding", "confidence", "reason"}:
         return Unparsable(f"pair {number} must have 'error', 'finding', 'confidence' and 'reason', and nothing else")
     error, finding = _position(item["error"], "E", errors), _position(item["finding"], "F", findings)
@@ -262,7 +262,7 @@ def _said(item: Any, number: int, errors: int, findings: int) -> Said | Unparsab
         return Unparsable(f"the confidence of pair {number} must be a number from 0 to 1, not {str(sure)[:40]!r}")
     if not isinstance(item["reason"], str):
         return Unparsable(f"the reason of pair {number} must be text")
-    return Said(error=error, finding=finding, confidence=float(sure), reason=item["reason"].strip())
+    return ProposedPair(error=error, finding=finding, confidence=float(sure), reason=item["reason"].strip())
 
 
 def _position(name: Any, letter: str, count: int) -> int | None:

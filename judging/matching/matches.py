@@ -157,7 +157,7 @@ def undo_decision(connection: Connection, *, label_id: str, finding_key: int, au
     words = _words(rows, label_id, finding_key)
     if not words:
         raise KeyError(f"{author} has not decided on error {label_id} and finding {finding_key}")
-    for row in _said_together(rows, words[-1]):
+    for row in _stored_together(rows, words[-1]):
         *before, last = _words(rows, row.label_id, row.finding_key) or [None]
         if last is row:
             match = _as_match(before[-1] if before else row)
@@ -177,7 +177,7 @@ def _words(rows: Sequence[Any], label_id: str, finding_key: int) -> list[Any]:
     return words
 
 
-def _said_together(rows: Sequence[Any], word: Any) -> list[Any]:
+def _stored_together(rows: Sequence[Any], word: Any) -> list[Any]:
     """The word and, of a confirmation, the rejections of its rivals, which `decide` appended right behind it."""
     together = [word]
     for row in (row for row in rows if row.row_key > word.row_key and word.status == "confirmed"):
@@ -301,7 +301,7 @@ class _Statement(NamedTuple):
     proposals: tuple[Any, ...]
 
 
-def _said(rows: Sequence[Any]) -> _Statement:
+def _statement(rows: Sequence[Any]) -> _Statement:
     """Of all rows of a pair (oldest first): the newest word of a person, else the proposals together."""
     words = [row for row in rows if row.status != "proposed"]
     proposals = sorted((row for row in rows if row.status == "proposed"), key=lambda row: row.author != AUTO)
@@ -314,9 +314,12 @@ def _standing(
     connection: Connection, labels: Mapping[str, LabelPlace], *of_cell: ColumnElement[bool]
 ) -> list[_Statement]:
     """What stands for each pair of these labels: of a jury's finding what is said of it, else of its members'."""
-    own = _said_of(connection, labels, _pairs_of_findings().where(*of_cell))
-    members = _said_of(connection, labels, _pairs_of_members().where(*of_cell))
-    statements = [*own, *_said_of_juries(members, {(statement.label_id, statement.finding_key) for statement in own})]
+    own = _statements(connection, labels, _pairs_of_findings().where(*of_cell))
+    members = _statements(connection, labels, _pairs_of_members().where(*of_cell))
+    statements = [
+        *own,
+        *_statements_of_juries(members, {(statement.label_id, statement.finding_key) for statement in own}),
+    ]
     return _one_to_one(_without_contradicted(statements, labels), labels)
 
 
@@ -342,14 +345,14 @@ def _pairs_of_members() -> Select[Any]:
     )
 
 
-def _said_of(connection: Connection, labels: Mapping[str, LabelPlace], pairs: Select[Any]) -> list[_Statement]:
+def _statements(connection: Connection, labels: Mapping[str, LabelPlace], pairs: Select[Any]) -> list[_Statement]:
     rows = [row for row in connection.execute(pairs) if row.label_id in labels]
     newest_rows = {(_pair_key(row), row.author): row for row in rows}
     by_pair: dict[tuple[str, int, int], list[Any]] = defaultdict(list)
     for row in sorted(newest_rows.values(), key=lambda row: row.row_key):
         if not row.withdrawn:
             by_pair[_pair_key(row)].append(row)
-    return [_said(rows) for rows in by_pair.values()]
+    return [_statement(rows) for rows in by_pair.values()]
 
 
 def _pair_key(row: Any) -> tuple[str, int, int]:
@@ -360,7 +363,7 @@ def _pair_key(row: Any) -> tuple[str, int, int]:
 _SAYS_MORE: Mapping[MatchStatus, int] = {"rejected": 0, "proposed": 1, "confirmed": 2}
 
 
-def _said_of_juries(members: Sequence[_Statement], decided: Set[tuple[str, int]]) -> list[_Statement]:
+def _statements_of_juries(members: Sequence[_Statement], decided: Set[tuple[str, int]]) -> list[_Statement]:
     """What members' findings say of each pair of a jury's: the error is described as soon as one describes it."""
     best: dict[tuple[str, int], _Statement] = {}
     for statement in sorted(members, key=lambda statement: (_SAYS_MORE[statement.status], statement.confidence)):

@@ -19,7 +19,7 @@ from tracejury.judging.store.judge_models import is_own_word
 Stratum = Literal["format", "agent", "model", "length"]
 STRATA: tuple[Stratum, ...] = ("format", "agent", "model", "length")
 LENGTHS = (0, 10, 30, 100)  # spans at which a stratum of lengths begins
-NOTHING_SAID = 1.0  # traces of errors that the mean over all labelled traces weighs in a bucket of the checks
+PRIOR_TRACES = 1.0  # traces of errors that the mean over all labelled traces weighs in a bucket of the checks
 
 
 def strata(rows: Sequence[Row[Any]], by: Stratum) -> dict[str, str]:
@@ -62,7 +62,7 @@ def predicted_errors(connection: Connection, trace_ids: Collection[str]) -> dict
     """How many errors people are expected to mark in each trace, from the checks and from people's labels so far.
 
     The mean number of errors of submitted traces with as many findings of the offline checks (3 stands for more),
-    drawn to the mean of all by `NOTHING_SAID` trace; the number of findings itself while nobody has labelled.
+    drawn to the mean of all by `PRIOR_TRACES` trace; the number of findings itself while nobody has labelled.
     """
     findings = _findings_of_checks(connection)
     buckets = {trace_id: min(findings.get(trace_id, 0), 3) for trace_id in trace_ids}
@@ -74,7 +74,7 @@ def predicted_errors(connection: Connection, trace_ids: Collection[str]) -> dict
     for trace_id, errors in labelled.items():
         known[min(findings.get(trace_id, 0), 3)].append(errors)
     expected = {
-        bucket: (sum(known[bucket]) + NOTHING_SAID * everywhere) / (len(known[bucket]) + NOTHING_SAID)
+        bucket: (sum(known[bucket]) + PRIOR_TRACES * everywhere) / (len(known[bucket]) + PRIOR_TRACES)
         for bucket in range(4)
     }
     return {trace_id: expected[bucket] for trace_id, bucket in buckets.items()}

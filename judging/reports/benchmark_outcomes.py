@@ -225,7 +225,7 @@ def _listed(executions: Sequence[Execution]) -> pd.DataFrame:
             execution.status,
             execution.fault,
             execution.score,
-            execution.verdict,
+            execution.judge_score,
             execution.duration_s,
             execution.reason,
         )

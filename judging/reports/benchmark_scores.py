@@ -15,15 +15,15 @@ EXECUTION_KEY = ("harness", "agent_model", "judge_model", "capability")
 
 
 def execution_frame(executions: Sequence[Execution]) -> pd.DataFrame:
-    """A row per execution that counts: its models, status, score (of the harness) and verdict (of a judge)."""
+    """A row per execution that counts: its models, status, score (the harness's) and judge_score (its judge's)."""
     counted = [one for one in executions if one.counts]
     models = [(one.harness, one.agent_model or "", one.judge_model or "", one.group) for one in counted]
     rows = [
-        (one.trace_id, *model, one.scenario, one.repeat, one.status, one.score, one.verdict)
+        (one.trace_id, *model, one.scenario, one.repeat, one.status, one.score, one.judge_score)
         for one, model in zip(counted, models, strict=True)
     ]
-    columns = ["trace_id", *EXECUTION_KEY, "scenario", "repeat", "status", "score", "verdict"]
-    return pd.DataFrame(rows, columns=columns).astype({"repeat": "Int64", "score": "float64", "verdict": "float64"})
+    columns = ["trace_id", *EXECUTION_KEY, "scenario", "repeat", "status", "score", "judge_score"]
+    return pd.DataFrame(rows, columns=columns).astype({"repeat": "Int64", "score": "float64", "judge_score": "float64"})
 
 
 def mean_scores(cells: pd.DataFrame) -> pd.DataFrame:
@@ -45,11 +45,14 @@ def beside_scores(executions: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame
 
 def score_summary(beside: pd.DataFrame) -> pd.DataFrame:
     """By group of executions and judge model: mean score of those that succeeded and that failed, each with its n."""
-    decided = beside[beside["verdict"].notna()]
+    decided = beside[beside["judge_score"].notna()]
     rows = []
     for key, group in decided.groupby([*EXECUTION_KEY, "scorer"], sort=True):
         row = dict(zip([*EXECUTION_KEY, "scorer"], key, strict=True))
-        for name, part in (("succeeded", group[group["verdict"] == 1]), ("failed", group[group["verdict"] == 0])):
+        for name, part in (
+            ("succeeded", group[group["judge_score"] == 1]),
+            ("failed", group[group["judge_score"] == 0]),
+        ):
             row[f"{name}_executions"] = len(part)
             row[f"{name}_mean_score"] = part["mean_score"].mean() if len(part) else float("nan")
         rows.append(row)
@@ -66,10 +69,10 @@ def score_summary(beside: pd.DataFrame) -> pd.DataFrame:
 
 def disagreements(beside: pd.DataFrame) -> pd.DataFrame:
     """Executions where benchmark and judge disagree: succeeded with a low mean score, or failed with a high one."""
-    low = (beside["verdict"] == 1) & (beside["mean_score"] <= LOW)
-    high = (beside["verdict"] == 0) & (beside["mean_score"] >= HIGH)
+    low = (beside["judge_score"] == 1) & (beside["mean_score"] <= LOW)
+    high = (beside["judge_score"] == 0) & (beside["mean_score"] >= HIGH)
     rows = beside[low | high].copy()
-    rows["why"] = ["succeeded, low score" if one == 1 else "failed, high score" for one in rows["verdict"]]
+    rows["why"] = ["succeeded, low score" if one == 1 else "failed, high score" for one in rows["judge_score"]]
     columns = ["trace_id", "capability", "agent_model", "scenario", "repeat", "scorer", "why", "mean_score", "scores"]
     return rows[columns].sort_values(["why", "mean_score"], kind="stable").reset_index(drop=True)
 

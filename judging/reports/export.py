@@ -88,10 +88,10 @@ def decisions_of(
 ) -> dict[str, pd.DataFrame]:
     """Keep of `all_decisions` those that the filters leave."""
     traces = chosen_traces(connection, filters)
-    return {name: _said_of(words, traces, filters) for name, words in every.items()}
+    return {name: _within_filters(words, traces, filters) for name, words in every.items()}
 
 
-def _said_of(words: pd.DataFrame, traces: set[str], filters: Filters) -> pd.DataFrame:
+def _within_filters(words: pd.DataFrame, traces: set[str], filters: Filters) -> pd.DataFrame:
     is_counted = words["trace_id"].isin(traces) & (
         words["judge_model"].isin(filters.judge_models) | (not filters.judge_models)
     )
@@ -221,7 +221,7 @@ def manifest_of(facts: Facts, filters: Filters, inputs: Inputs) -> dict[str, Jso
         **settings_of(inputs),
         "reference": facts.reference,
         "judge_models": list(facts.judge_models),
-        "selection": {name: _plain(getattr(filters, name)) for name in TOLD},
+        "selection": {name: _plain(getattr(filters, name)) for name in FILTER_NAMES},
         "split": None if filters.split is None else filters.split.name,
         "splits": _counted(part for _, part in split),
         "splits_hash": _hash(sorted(split)) if split else None,
@@ -237,7 +237,7 @@ def manifest_of(facts: Facts, filters: Filters, inputs: Inputs) -> dict[str, Jso
     }
 
 
-TOLD = (
+FILTER_NAMES = (
     "reference",
     "judge_models",
     "dimensions",

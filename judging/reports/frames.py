@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from tracejury.ingest.store import schema
 from tracejury.ingest.store.one_of import is_one_of
-from tracejury.judging.adjudication.majority_gold import majority_gold, majority_matches
+from tracejury.judging.adjudication.majority_labels import majority_labels, majority_matches
 from tracejury.judging.agreement.costs import COSTS
 from tracejury.judging.agreement.frames import Missing, among
 from tracejury.judging.agreement.majority import MAJORITY, VOTES
@@ -100,23 +100,23 @@ class LazyFrames:
 
     def __init__(self, connection: Connection, columns: Columns, filters: Filters) -> None:
         self.columns, self.filters = columns, filters
-        truth = _truth(connection, columns, filters, self._done, self._scores)
-        decided = localized_within(connection, truth.decided, truth.labelled, filters.tolerance)
-        self._truth = replace(truth, decided=decided)
-        self.reference, self.votes = self._truth.reference, self._truth.votes
+        labels = _reference_labels(connection, columns, filters, self._done, self._scores)
+        decided = localized_within(connection, labels.decided, labels.labelled, filters.tolerance)
+        self._reference_labels = replace(labels, decided=decided)
+        self.reference, self.votes = self._reference_labels.reference, self._reference_labels.votes
         self.jury_votes = arm_frames.jury_votes(connection, self._now)
         self.made_of, self.rule_rates = columns.made_of, columns.rule_rates
-        self.trail_scores = arm_frames.trail_scores(connection, self._seen, self._truth.people)
+        self.trail_scores = arm_frames.trail_scores(connection, self._seen, self._reference_labels.people)
 
     @property
     def reviewed(self) -> Set[str]:
         """Return the traces that the reference reviewed: on them no label is no error."""
-        return self._truth.reviewed
+        return self._reference_labels.reviewed
 
     @property
     def reference_errors(self) -> pd.DataFrame:
         """Return the errors of the reference that can be caught or missed: trace_id, dimensions and more."""
-        return self._truth.errors
+        return self._reference_labels.errors
 
     @cached_property
     def _cells(self) -> pd.DataFrame:
@@ -141,7 +141,7 @@ class LazyFrames:
 
     @cached_property
     def _seen(self) -> pd.DataFrame:
-        return self._now[among(self._now["trace_id"], self._truth.reviewed)]
+        return self._now[among(self._now["trace_id"], self._reference_labels.reviewed)]
 
     @cached_property
     def overlap(self) -> Overlap:
@@ -176,12 +176,14 @@ class LazyFrames:
         return self._pairs_of(self._reporting(self._compared))
 
     def _pairs_of(self, cells: pd.DataFrame) -> pd.DataFrame:
-        truth = self._truth
-        return _error_pairs(cells, truth.errors, truth.decided, self.columns.matched, self.filters)
+        own = self._reference_labels
+        return _error_pairs(cells, own.errors, own.decided, self.columns.matched, self.filters)
 
     @cached_property
     def score_pairs(self) -> pd.DataFrame:
-        return _score_pairs(self._same_scored(self._seen, self.filters.missing), self._truth.scores, self.filters)
+        return _score_pairs(
+            self._same_scored(self._seen, self.filters.missing), self._reference_labels.scores, self.filters
+        )
 
     @cached_property
     def ratings(self) -> pd.DataFrame:
@@ -190,13 +192,13 @@ class LazyFrames:
 
     @cached_property
     def matched(self) -> pd.DataFrame:
-        return _matched(self._reporting(self._compared), self._truth.decided, self.filters)
+        return _matched(self._reporting(self._compared), self._reference_labels.decided, self.filters)
 
     @cached_property
     def findings(self) -> pd.DataFrame:
         pairs = self.error_pairs
         waiting = pairs.loc[pairs["state"] == "not_matched", ["trace_id", "dimension", "judge_model"]]
-        return _findings(self.columns.findings, self._compared, self._truth.decided, waiting, self.filters)
+        return _findings(self.columns.findings, self._compared, self._reference_labels.decided, waiting, self.filters)
 
     @cached_property
     def rationales(self) -> pd.DataFrame:
@@ -213,20 +215,20 @@ class LazyFrames:
 
     @cached_property
     def unit_labels(self) -> pd.DataFrame:
-        truth, cells = self._truth, self._reporting(self._now)
-        labels = arm_frames.unit_labels(cells, self.columns.findings, truth.errors, truth.reviewed)
+        own, cells = self._reference_labels, self._reporting(self._now)
+        labels = arm_frames.unit_labels(cells, self.columns.findings, own.errors, own.reviewed)
         chances = self.columns.chances
         return labels if chances is None else labels.assign(inclusion=labels["unit"].map(chances).astype("float64"))
 
     @cached_property
     def periods(self) -> pd.DataFrame:
-        return _periods(self._truth.people.merge(self.columns.submitted, on=["annotator", "trace_id"]))
+        return _periods(self._reference_labels.people.merge(self.columns.submitted, on=["annotator", "trace_id"]))
 
     @cached_property
     def slices(self) -> pd.DataFrame:
         parts = [
             self.columns.trace_slices,
-            error_slices_of(self._truth.errors, self.columns.error_spans),
+            error_slices_of(self._reference_labels.errors, self.columns.error_spans),
             guideline_slices(self.periods),
         ]
         table = pd.concat(parts, ignore_index=True)
@@ -245,11 +247,11 @@ class LazyFrames:
 
     @cached_property
     def incomplete(self) -> pd.DataFrame:
-        return _incomplete(self._truth.labelled)
+        return _incomplete(self._reference_labels.labelled)
 
     @cached_property
     def trail_reference(self) -> pd.DataFrame:
-        return arm_frames.trail_reference(self._truth.labelled)
+        return arm_frames.trail_reference(self._reference_labels.labelled)
 
     @cached_property
     def _asked(self) -> pd.DataFrame:
@@ -268,8 +270,8 @@ class LazyFrames:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Truth:
-    """What judges are compared with. `people` (annotator, trace_id) is whose word it is, of which traces."""
+class _ReferenceLabels:
+    """What judges are compared with; `people` (annotator, trace_id) gave it, on these traces."""
 
     reference: str | None
     reviewed: Set[str]
@@ -285,9 +287,9 @@ class _Truth:
         return self.labelled[_is_complete(self.labelled)]
 
 
-def _truth(
+def _reference_labels(
     connection: Connection, columns: Columns, filters: Filters, done: pd.DataFrame, scores: pd.DataFrame
-) -> _Truth:
+) -> _ReferenceLabels:
     if filters.reference == MAJORITY:
         return _majority(connection, columns, filters, done, scores)
     people = most_first(columns.submitted, set(columns.present))
@@ -296,7 +298,7 @@ def _truth(
     reviewed = set(own["trace_id"])
     labelled = _labelled(columns, filters, reference, reviewed)
     decided = _counted(columns.decisions, filters)
-    return _Truth(
+    return _ReferenceLabels(
         reference=reference,
         reviewed=reviewed,
         labelled=labelled,
@@ -309,19 +311,19 @@ def _truth(
 
 def _majority(
     connection: Connection, columns: Columns, filters: Filters, done: pd.DataFrame, scores: pd.DataFrame
-) -> _Truth:
+) -> _ReferenceLabels:
     """Most people's word on the traces that two or more submitted."""
     people = done[~done["annotator"].isin(list(columns.golds))]
     people = people[_may_count(people["trace_id"], columns, filters)]
     people = people[people.groupby("trace_id")["annotator"].transform("nunique") > 1]
     rows = _everyones(columns, filters)
     rows = rows.merge(people, on=["annotator", "trace_id"])
-    majority = majority_gold(connection, done=people, rows=rows, scores=scores, blind_only=filters.blind_only)
+    majority = majority_labels(connection, done=people, rows=rows, scores=scores, blind_only=filters.blind_only)
     decided = columns.decisions
     is_confirmed_only = filters.matches == "confirmed"
     matches = majority_matches(connection, decided, majority.seen, confirmed_only=is_confirmed_only)
     complete = majority.errors.loc[_is_complete(majority.errors), "label_id"]
-    return _Truth(
+    return _ReferenceLabels(
         reference=MAJORITY,
         reviewed=set(people["trace_id"]),
         labelled=majority.errors,

@@ -135,12 +135,12 @@ def _want_again(connection: Connection, keys: Sequence[int]) -> None:
     connection.execute(update(_cell).where(is_one_of(_cell.c.cell_key, keys)).values(state="pending", finished_at=None))
 
 
-def wish(engine: Engine, run_key: int, status: RunStatus) -> None:
+def request_status(engine: Engine, run_key: int, status: RunStatus) -> None:
     """Note that a person pauses, cancels or queues a run again; its owner learns of it within seconds.
 
-    A wish that does not fit where the run stands by now (to cancel what is done) changes nothing.
+    A request that the run's status does not allow (to cancel what is done) changes nothing.
     """
-    fits = and_(_run.c.run_key == run_key, is_one_of(_run.c.status, _WISHES[status]))
+    fits = and_(_run.c.run_key == run_key, is_one_of(_run.c.status, _MAY_FOLLOW[status]))
     with write_transaction(engine, cells_of(run_key)) as connection:
         connection.execute(update(_run).where(fits).values(status=status))
 
@@ -152,7 +152,7 @@ def pause(engine: Engine, run_key: int, message: str) -> None:
         connection.execute(update(_run).where(fits).values(status="paused", message=message))
 
 
-_WISHES: Mapping[RunStatus, tuple[RunStatus, ...]] = {
+_MAY_FOLLOW: Mapping[RunStatus, tuple[RunStatus, ...]] = {
     "paused": ("queued", "running"),
     "cancelled": ("queued", "running", "paused", "out of budget"),
     "queued": ("paused", "out of budget", "cancelled", "running"),

@@ -181,7 +181,7 @@ def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None
         (number,) = [text.split()[0] for text in texts(at.caption) if "this point" in text]
         assert number == (str(row[column]) if row[column] else "No"), column
     choose(at, "anchoring", (0, "scores_changed"))
-    choose(at, "behind-anchoring", 0)
+    choose(at, "rows-anchoring", 0)
     assert at.button(key="anchoring-open").label == "Open in Compare"
     choose(at, "anchoring", (0, "annotator"))
     hold_blind(space, "me", trace_id(1))
@@ -291,7 +291,7 @@ def test_a_dot_of_a_rater_lists_their_errors_of_the_dimension_and_opens_the_span
     assert f"{rater}, LC: 0 errors" in texts(at.caption)
     click(at, "rater-dots", {"customdata": [rater, "TC"]})
     assert f"{rater}, TC: 1 error" in texts(at.caption)
-    choose(at, "behind-dot", 0)
+    choose(at, "rows-dot", 0)
     assert at.button(key="dot-open").label == "Open the span in Work"
     at.button(key="keep-one").click().run()
     click(at, "rater-dots", {"customdata": ["final", "TC"]})

@@ -328,8 +328,8 @@ def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(shown: Wor
         seen += row[column]
     assert seen > 0
     choose(at, "majority", (0, "n"))
-    choose(at, "behind-majority", 0)
-    assert at.button(key="behind-majority-open").label == "Open in Compare"
+    choose(at, "rows-majority", 0)
+    assert at.button(key="rows-majority-open").label == "Open in Compare"
 
 
 def test_the_bias_of_all_judges_has_an_interval_as_each_judge_s_has(shown: Workspace, open_page: OpenPage) -> None:
@@ -357,9 +357,9 @@ def test_a_bar_of_the_team_lists_the_traces_that_the_person_submitted(full: Work
     for name, count in bars["customdata"]:
         click(at, "chart-team", {"customdata": [name, count]})
         assert behind(at) == [count] == [7]
-        choose(at, "behind-team", 0)
-        assert at.button(key="behind-team-open").label == "Open in Compare"
-        choose(at, "behind-team", 6)  # a review of a trace that is not here
+        choose(at, "rows-team", 0)
+        assert at.button(key="rows-team-open").label == "Open in Compare"
+        choose(at, "rows-team", 6)  # a review of a trace that is not here
         assert "The workspace does not hold this trace." in texts(at.caption)
     rows = next(table.value for table in at.dataframe if "submitted_at" in table.value)
     assert int(rows["errors"].sum()) == 24  # ben's, two of them on the trace that is not here
@@ -427,7 +427,7 @@ def test_people_are_compared_where_no_judge_has_answered(people_alone: Workspace
     assert {tuple(mark[:2]) for mark in squares["customdata"]} == set(permutations(("ada", "ben", "cleo"), 2))
     click(at, "chart-raters", {"customdata": squares["customdata"][0]})
     assert behind(at) == [squares["customdata"][0][2]]
-    choose(at, "behind-raters", 0)
+    choose(at, "rows-raters", 0)
     assert at.button(key="raters-open").label == "Open in Work"
 
 
@@ -438,8 +438,8 @@ def test_the_errors_that_people_were_compared_on_open_in_work_while_there_is_no_
     estimates = next(table.value for table in at.dataframe if "kind" in table.value)
     choose(at, "error-ceiling", (len(estimates) - 1, "recall"))
     assert behind(at) == [int(estimates["recall"].iloc[-1].rpartition("n ")[2])]
-    choose(at, "behind-error-ceiling", 0)
-    assert at.button(key="behind-error-ceiling-open").label == "Open the span in Work"
+    choose(at, "rows-error-ceiling", 0)
+    assert at.button(key="rows-error-ceiling-open").label == "Open the span in Work"
     with read_transaction(people_alone.engine) as connection:
         error = error_labels(connection)[0]
     assert listings.first_span(error.label_id) == error.span_ids[0]
@@ -464,8 +464,8 @@ def test_two_further_people_can_stand_against_each_other_without_a_judge(
 def test_the_team_is_shown_without_a_judge_and_leads_to_work(people_alone: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", view="Team")
     click(at, "chart-team", {"customdata": ["cleo", 7]})
-    choose(at, "behind-team", 0)
-    assert at.button(key="behind-team-open").label == "Open in Work"
+    choose(at, "rows-team", 0)
+    assert at.button(key="rows-team-open").label == "Open in Work"
 
 
 def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: Workspace, open_page: OpenPage) -> None:
@@ -481,7 +481,7 @@ def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: 
     table = next(table.value for table in at.dataframe if "matcher_a" in table.value)
     choose(at, "matcher_agreement", 0)
     assert behind(at) == [int(table["n"].iloc[0])]
-    choose(at, "behind-matcher_agreement", 0)
+    choose(at, "rows-matcher_agreement", 0)
     assert at.button(key="matcher_agreement-open").label == "Open in Compare"
 
 

@@ -137,13 +137,16 @@ def test_scores_of_judges_stand_beside_the_executions(judged: Workspace) -> None
     assert set(beside["trace_id"]) == set(frame["trace_id"])
     assert beside["mean_score"].between(0, 3).all()
     summary = score_summary(beside)
-    assert summary["succeeded_executions"].sum() + summary["failed_executions"].sum() == beside["verdict"].notna().sum()
+    assert (
+        summary["succeeded_executions"].sum() + summary["failed_executions"].sum()
+        == beside["judge_score"].notna().sum()
+    )
 
 
 def test_a_success_with_a_low_score_and_a_failure_with_a_high_one_are_disagreements(judged: Workspace) -> None:
     with read_transaction(judged.engine) as connection:
         frame = execution_frame(executions_of(connection)).head(3)
-    beside = frame.assign(scorer="checks", mean_score=[0.5, 2.5, 2.9], scores=5, verdict=[1.0, 0.0, 1.0])
+    beside = frame.assign(scorer="checks", mean_score=[0.5, 2.5, 2.9], scores=5, judge_score=[1.0, 0.0, 1.0])
     found = disagreements(beside)
     assert found["why"].tolist() == ["failed, high score", "succeeded, low score"]
 

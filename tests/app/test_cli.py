@@ -19,7 +19,7 @@ from tests.ingest import envelope_files
 from tests.ingest.spans import span, write
 
 from tracejury.app.cli import main
-from tracejury.judging.runs.run_control import run_spec, watch, wish
+from tracejury.judging.runs.run_control import request_status, run_spec, watch
 from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.store import open_workspace
 
@@ -451,8 +451,8 @@ class TestJudgeByModel:
             words = (*self.words(home, provider), "--price", "3,15")
             key = answer(*words, "--budget", "0", code=3)["run"]
             engine = open_workspace(home).engine
-            wish(engine, key, "queued")
-            wish(engine, key, "cancelled")
+            request_status(engine, key, "queued")
+            request_status(engine, key, "cancelled")
             left = answer("judge", "--home", home, "--resume", key, "--if-queued", code=1)
             assert (left["status"], provider.log.requests) == ("cancelled", [])
             other = RunStore(engine, key)

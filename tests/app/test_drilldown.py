@@ -143,7 +143,7 @@ def test_behind_the_ceiling_of_errors_stand_as_many_comparisons_as_its_n(shown: 
 def test_rows_with_a_finding_say_what_it_says(shown: Workspace) -> None:
     found = estimate(Filters(reference="ada"), "findings")
     few = found[found["judge_model"] == "careful-judge"].head(2)
-    said = datasets.findings_said(few)
+    said = datasets.with_finding_texts(few)
     every = datasets.findings(Filters(reference="ada")).set_index("finding_id")
     assert list(said["description"]) == list(every.loc[few["finding_id"], "description"])
     assert said["description"].map(len).min() > 0

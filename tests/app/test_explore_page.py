@@ -281,7 +281,7 @@ def test_what_stands_behind_a_mark_has_the_width_of_the_page(full: Workspace, op
     choose(at, "tools", (0, "calls"))
     in_columns = [table.proto.id for column in at.columns for table in column.dataframe]
     below = [table.proto.id for table in at.dataframe if table.proto.id not in in_columns]
-    for key in ("behind-together", "behind-tools"):
+    for key in ("rows-together", "rows-tools"):
         assert any(name.endswith(key) for name in below), key
     assert [name for name in in_columns if "behind" in name] == []
 
@@ -292,7 +292,7 @@ def test_a_row_behind_a_mark_opens_in_compare_and_at_its_first_span_in_work(
     at = open_page("explore")
     mark = marks_of(at, "chart-together")[0]
     click(at, "chart-together", {"customdata": mark})
-    choose(at, "behind-together", 0)
+    choose(at, "rows-together", 0)
     assert {"Open in Compare", "Open the span in Work"} <= {button.label for button in at.button}
     row = next(table.value for table in at.dataframe if "span_id" in table.value).iloc[0]
     with read_transaction(full.engine) as connection:

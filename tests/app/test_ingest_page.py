@@ -73,14 +73,14 @@ def test_each_bar_of_an_upload_lists_its_traces_and_those_stored_open(full: Work
         click(at, "chart-sizes", {"customdata": mark})
         rows = next(frame.value for frame in at.dataframe if "judge_text" in frame.value)
         assert list(rows["trace_id"]) == [mark[0]]
-    choose(at, "behind-sizes", 0)
-    assert at.button(key="behind-sizes-open").label == "Open in Work"
+    choose(at, "rows-sizes", 0)
+    assert at.button(key="rows-sizes-open").label == "Open in Work"
 
 
 def test_a_bar_of_traces_that_are_not_stored_yet_opens_none(empty: Workspace, open_page: OpenPage) -> None:
     at = upload(open_page("ingest"), (SAMPLES[0].name, SAMPLES[0].read_bytes()))
     click(at, "chart-sizes", {"customdata": drawn(at, "sizes")[0]["customdata"][0]})
-    choose(at, "behind-sizes", 0)
+    choose(at, "rows-sizes", 0)
     assert "You can open the trace after it is stored." in texts(at.caption)
     assert [button.key for button in at.button] == ["store"]
 

@@ -264,7 +264,7 @@ def test_the_votes_of_a_jury_stand_by_judge_and_each_share_opens_what_it_counts(
         choose(at, "votes", (0, share))
         assert not at.exception
         assert any(text.startswith(f"{n} row") for text in texts(at.caption)), share
-    choose(at, "behind-votes", 0)
+    choose(at, "rows-votes", 0)
     assert at.button(key="votes-open").label == "Open in Compare"
 
 
@@ -311,7 +311,7 @@ def test_a_box_of_seconds_lists_all_its_judgements_slowest_first_and_a_mark_its_
     click(at, "chart-latency", {"customdata": beyond["customdata"][0]})
     (row,) = listed(at).to_dict("records")
     assert ((row["trace_id"], row["repeat"]), row["seconds"]) == (cells[4], 60.25)
-    choose(at, "behind-seconds", 0)
+    choose(at, "rows-seconds", 0)
     assert at.button(key="seconds-open").label == "Open in Compare"
 
 

@@ -21,7 +21,7 @@ def test_a_click_on_a_bar_lists_its_errors_and_leads_to_compare(page: Page, samp
     bars.nth(3).click(force=True)  # all impacts, caught
     # the bar counts 17 of ada's errors: 6 more are on the trace where the careful judge failed
     expect(page.get_by_text("17 rows for this point")).to_be_visible()
-    choose_first_row(page.locator(".st-key-behind-impact"))
+    choose_first_row(page.locator(".st-key-rows-impact"))
     page.get_by_role("button", name="Open in Compare").click()
     page.wait_for_url("**/compare?**")
     assert "judge_model=careful-judge" in page.url
@@ -51,7 +51,7 @@ def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, samp
     expect(squares).to_have_count(16)
     count = int(page.locator(".st-key-chart-confusion .textpoint text").nth(15).text_content() or "")
     squares.nth(15).click(force=True)  # reference 3, judge 3
-    expect(page.locator(".st-key-behind-confusion")).to_be_visible()
+    expect(page.locator(".st-key-rows-confusion")).to_be_visible()
     expect(page.get_by_text(f"{count} row")).to_be_visible()
 
 
@@ -92,4 +92,4 @@ def test_a_click_on_an_outline_of_alpha_lists_the_traces_of_its_runs(page: Page,
     steps.last.click(force=True)
     expect(page.get_by_text("P(alpha < .667)").last).to_be_visible()
     expect(page.get_by_text("6 rows for this point")).to_be_visible()
-    expect(page.locator(".st-key-behind-alpha")).to_be_visible()
+    expect(page.locator(".st-key-rows-alpha")).to_be_visible()

@@ -28,7 +28,7 @@ def test_a_bar_of_where_errors_start_lists_them_and_leads_to_compare_and_the_spa
     bars = page.locator(".st-key-chart-positions .bars .point path")
     expect(bars).to_have_count(20)  # ten parts of the run, people and judges
     bars.nth(9).click(force=True)  # people's errors in the last part of the run
-    listed = page.locator(".st-key-behind-positions")
+    listed = page.locator(".st-key-rows-positions")
     expect(listed).to_be_visible()
     expect(page.get_by_text("for this point. Select a row")).to_be_visible()
     choose_first_row(listed)

@@ -11,8 +11,8 @@ from tests.build import workspace
 
 from tracejury.ingest.batch import Report, ingest
 from tracejury.ingest.check import check_store
+from tracejury.ingest.formats.gaia2.execution_outcome import EXECUTION_RAISED, TIME_LIMIT
 from tracejury.ingest.formats.gaia2.setting import place_of
-from tracejury.ingest.formats.gaia2.verdict import EXECUTION_RAISED, TIME_LIMIT
 from tracejury.ingest.gsr import Execution, execution_of
 from tracejury.ingest.readers import read_bytes, read_traces
 from tracejury.ingest.store import load, read_transaction
@@ -108,7 +108,7 @@ def test_an_execution_that_raised_before_its_first_event_scores_zero() -> None:
     assert (trace.outcome.score, trace.outcome.reason) == (0.0, EXECUTION_RAISED)
     assert (len(trace.spans), trace.spans[0].status_message) == (1, "no agent today")
     execution = execution_of_trace(trace)
-    assert (execution.status, execution.fault, execution.score, execution.verdict) == (
+    assert (execution.status, execution.fault, execution.score, execution.judge_score) == (
         "agent_raised",
         "agent",
         0.0,
@@ -134,7 +134,7 @@ def test_the_time_limit_is_no_verdict_and_zero_as_are_counts_it(tmp_path: Path) 
     (trace,) = read_traces(tmp_path)
     assert isinstance(trace, Trace)
     execution = execution_of_trace(trace)
-    assert (execution.score, execution.verdict, execution.reason) == (0.0, None, TIME_LIMIT)
+    assert (execution.score, execution.judge_score, execution.reason) == (0.0, None, TIME_LIMIT)
     assert (execution.status, execution.fault) == ("timeout", "time limit")
 
 
@@ -237,7 +237,7 @@ def test_an_oracle_execution_counts_in_no_rate() -> None:
     oracle = content("hf")
     oracle["metadata"]["runner_config"] = {**(oracle["metadata"]["runner_config"] or {}), "oracle": True}
     execution = execution_of_trace(one(oracle))
-    assert (execution.status, execution.score, execution.verdict) == ("oracle", None, None)
+    assert (execution.status, execution.score, execution.judge_score) == ("oracle", None, None)
 
 
 def test_executions_of_different_models_are_never_counted_together(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracejury.ingest.formats.gaia2.verdict import EXECUTION_RAISED, JUDGE_RAISED, NO_JUDGE
+from tracejury.ingest.formats.gaia2.execution_outcome import EXECUTION_RAISED, JUDGE_RAISED, NO_JUDGE
 from tracejury.ingest.readers import read_bytes, read_files, read_traces, units
 from tracejury.ingest.trace import Rejected, Span, Trace
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE
+from tracejury.ingest.formats.gaia2.execution_outcome import JUDGE_RAISED, NO_JUDGE
 from tracejury.ingest.gsr import Execution, execution_of, gsr
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Trace
@@ -18,7 +18,7 @@ def execution_of_trace(trace: Trace) -> Execution:
 
 
 def execution(scenario: str, score: float | None, *, capability: str = "search", **more: Any) -> Execution:
-    told = {"verdict": score, "reason": None if score is not None else NO_JUDGE} | more
+    told = {"judge_score": score, "reason": None if score is not None else NO_JUDGE} | more
     return Execution(trace_id=scenario, scenario=scenario, capability=capability, score=score, **told)
 
 
@@ -28,7 +28,7 @@ def test_only_scored_executions_count() -> None:
 
 
 def test_an_execution_whose_judge_raised_counts_zero_as_in_are_and_is_not_judged() -> None:
-    executions = [execution("a", 1.0), execution("b", 0.0, verdict=None, reason=JUDGE_RAISED)]
+    executions = [execution("a", 1.0), execution("b", 0.0, judge_score=None, reason=JUDGE_RAISED)]
     assert gsr(executions).micro.rate == 0.5
     assert gsr(one.judged for one in executions).micro.rate == 1.0
 
@@ -88,7 +88,7 @@ def test_real_executions_are_counted_as_their_rows_say(shared: Path) -> None:
     found = gsr(executions)
     # hf_row.json: scores 1, 0, 0, none, 0 (the judge raised)
     assert (found.micro.executions, found.micro.scored, found.micro.rate) == (5, 4, 0.25)
-    assert [one.reason for one in executions if one.verdict is None] == [NO_JUDGE, JUDGE_RAISED]
+    assert [one.reason for one in executions if one.judge_score is None] == [NO_JUDGE, JUDGE_RAISED]
 
 
 @pytest.mark.shared

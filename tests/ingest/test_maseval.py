@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracejury.ingest.formats import maseval
-from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED
+from tracejury.ingest.formats.gaia2.execution_outcome import JUDGE_RAISED
 from tracejury.ingest.readers import read_bytes, read_traces
 from tracejury.ingest.trace import Rejected, Source, Trace
 

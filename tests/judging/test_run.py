@@ -26,7 +26,13 @@ from tracejury.judging.reports.columns import load_columns
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import LazyFrames
 from tracejury.judging.runs.paid_costs import paid_elsewhere
-from tracejury.judging.runs.run_control import ensure_free, judge_version, last_run_of, want_failed_again, wish
+from tracejury.judging.runs.run_control import (
+    ensure_free,
+    judge_version,
+    last_run_of,
+    request_status,
+    want_failed_again,
+)
 from tracejury.judging.runs.run_owner import GONE_S, Owner, RunHeldError, RunTakenError
 from tracejury.judging.runs.run_spec import RunSpec, RunStatus
 from tracejury.judging.runs.run_store import Cell, Ended, Paid, RunStore, Sending
@@ -681,11 +687,11 @@ def test_a_paused_run_can_be_cancelled_and_taken_up_again(tmp_path: Path) -> Non
     grid = planned(tmp_path, traces=2)
     stopped = Counting(script=lambda n, _: ModelError("auth", "expired") if n else verdict(2))
     assert grid.run(stopped).status == "paused"
-    wish(grid.engine, grid.run_key, "cancelled")
+    request_status(grid.engine, grid.run_key, "cancelled")
     assert grid.watch()["status"] == "cancelled"
-    wish(grid.engine, grid.run_key, "paused")  # too late
+    request_status(grid.engine, grid.run_key, "paused")  # too late
     assert grid.watch()["status"] == "cancelled"
-    wish(grid.engine, grid.run_key, "queued")
+    request_status(grid.engine, grid.run_key, "queued")
     again = Counting()
     assert grid.run(again).states == {"scored": 4}
     assert len(again.requests) == 3  # what was paid before is not asked for again
@@ -697,7 +703,7 @@ def test_a_run_cancelled_before_its_owner_was_ready_stays_cancelled(
     grid, model = planned(tmp_path, traces=1), Counting()
 
     def setups(spec: RunSpec) -> dict[str, ModelSetup]:
-        wish(grid.engine, grid.run_key, "cancelled")  # while litellm is imported
+        request_status(grid.engine, grid.run_key, "cancelled")  # while litellm is imported
         return {"m": ModelSetup(call=model, prices=PRICES)}
 
     monkeypatch.setattr(work, "model_setups", setups)
@@ -712,11 +718,11 @@ def test_a_pause_taken_back_before_the_owner_heeded_it_is_no_pause(tmp_path: Pat
     really_end = runner.store.end
 
     def end(status: RunStatus, message: str = "", **how: bool) -> RunStatus:
-        wish(grid.engine, grid.run_key, "queued")
+        request_status(grid.engine, grid.run_key, "queued")
         return really_end(status, message, **how)
 
     def script(number: int, _: ModelRequest) -> str:
-        wish(grid.engine, grid.run_key, "paused")
+        request_status(grid.engine, grid.run_key, "paused")
         runner._heed("paused")
         return verdict(2)
 
@@ -729,7 +735,7 @@ def test_a_pause_taken_back_before_the_owner_heeded_it_is_no_pause(tmp_path: Pat
 def test_failed_cells_wanted_while_an_owner_ends_are_not_called_done(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=1, rubrics=("LC",), attempts=1)
     grid.run(Counting(script=lambda number, request: ModelError("bad_request", "odd")))
-    wish(grid.engine, grid.run_key, "queued")
+    request_status(grid.engine, grid.run_key, "queued")
     assert want_failed_again(grid.engine, grid.run_key) == 1
     ending = taken(grid)
     assert ending.end("running") == "queued"
@@ -791,8 +797,8 @@ def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(
 
     async def script(number: int) -> str:
         if number == 3:
-            wish(grid.engine, grid.run_key, "paused")
-        await asyncio.sleep(2 if number > 3 else 0)  # which leaves the run ten seconds to see the wish
+            request_status(grid.engine, grid.run_key, "paused")
+        await asyncio.sleep(2 if number > 3 else 0)  # which leaves the run ten seconds to see the request
         return verdict(2)
 
     summary = grid.run(Counting(script=lambda number, _: script(number)))

@@ -80,7 +80,7 @@ def consistency_table(filters: Filters, table: pd.DataFrame) -> None:
         return
     one = table.iloc[row]
     drill_into_repeats(
-        filters, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="behind-consistency"
+        filters, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="rows-consistency"
     )
 
 
@@ -138,7 +138,7 @@ def repeats_card(filters: Filters, table: pd.DataFrame) -> None:
             str(dimension),
             "",
             between=(float(point[0]), float(point[1])),
-            key="behind-spread",
+            key="rows-spread",
         )
 
 
@@ -167,7 +167,7 @@ def alpha_card(filters: Filters) -> None:
         return
     one = table.loc[str(point[0])]
     st.caption(plain(alpha_words(one.to_dict(), draws=len(samples[str(point[0])]))))
-    drill_into_repeats(filters, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="behind-alpha")
+    drill_into_repeats(filters, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="rows-alpha")
 
 
 def alpha_words(row: Mapping[Any, Any], *, draws: int) -> str:

@@ -114,7 +114,7 @@ def drill_into_raters(filters: Filters, dimension: str, metric: str, first: str,
     both = estimate(filters, "rows_for_raters", dimension, first, second)
     named = {"first": f"{first} gave", "second": f"{second} gave"}
     row = listing(
-        open_to_me(both).drop(columns=["annotator", "judge_model", "repeat"]).rename(columns=named), key="behind-raters"
+        open_to_me(both).drop(columns=["annotator", "judge_model", "repeat"]).rename(columns=named), key="rows-raters"
     )
     if row is not None:
         one = both[both["trace_id"] == row["trace_id"]].iloc[0]

@@ -23,7 +23,7 @@ from tracejury.app.components.estimate_text import (
     with_labels,
 )
 from tracejury.app.components.judges import between_people, split_labels
-from tracejury.app.datasets import findings_said, open_to_me
+from tracejury.app.datasets import open_to_me, with_finding_texts
 from tracejury.app.estimates import estimate
 from tracejury.app.painting import paint
 from tracejury.app.placeholders import with_placeholder
@@ -96,7 +96,7 @@ def incomplete_card(filters: Filters) -> None:
         f"{counted(len(rows), 'error')} in no estimate",
         "An error without a span, a dimension or an impact can be neither caught nor missed.",
     )
-    row = listing(open_to_me(rows), key="behind-incomplete")
+    row = listing(open_to_me(rows), key="rows-incomplete")
     if row is not None:
         open_in_work(link_params(trace=str(row["trace_id"])), key="incomplete-open")
 
@@ -163,7 +163,7 @@ def grid_card(filters: Filters) -> None:
         st.caption("Pale: n < 10. Click a cell to list its errors.")
         return
     drill_into_errors(
-        filters, error_dimension=str(point[0]), judge_model=str(judge_model), dimension=str(point[1]), key="behind-grid"
+        filters, error_dimension=str(point[0]), judge_model=str(judge_model), dimension=str(point[1]), key="rows-grid"
     )
 
 
@@ -186,7 +186,7 @@ def map_card(filters: Filters) -> None:
     point = kept_point(event, key="map", of=filters.unpinned(), drawn=late is None)
     if point is not None:
         drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
-        drill_down(filters, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")
+        drill_down(filters, f"{point[3]}.f1", *map(str, point[:3]), key="rows-map")
     else:
         st.caption("Pale: n < 10 for precision or recall. Click a mark to list its errors; hover for intervals.")
     if len(undefined):
@@ -279,11 +279,9 @@ def drill_into_findings(filters: Filters, judge_model: str, dimension: str, spli
     rows = findings[
         (findings["judge_model"] == judge_model) & (findings["dimension"] == dimension) & (findings["split"] == split)
     ]
-    rows = findings_said(open_to_me(rows).sort_values("matched", kind="stable").head(MOST_ROWS))
+    rows = with_finding_texts(open_to_me(rows).sort_values("matched", kind="stable").head(MOST_ROWS))
     words = rows[["trace_id", "finding_id", "judge_model", "matched", "review", "impact", "description", "cites"]]
-    row = listing(
-        words.assign(cites=words["cites"].map(lambda cites: ", ".join(map(str, cites)))), key="behind-findings"
-    )
+    row = listing(words.assign(cites=words["cites"].map(lambda cites: ", ".join(map(str, cites)))), key="rows-findings")
     if row is not None:
         link = compare_link(filters, trace=str(row["trace_id"]), judge_model=judge_model, pair=f"|{row['finding_id']}")
         open_trace(link, key="findings-open")

@@ -51,4 +51,4 @@ def evidence_card(filters: Filters) -> None:
     for name in ("judge_model", "dimension", "split"):
         rows = rows[rows[name] == one[name]]
     columns = ["trace_id", "error_id", "judge_model", "dimension", "evidence", "iou"]
-    listed(filters, rows[columns].sort_values("iou", ascending=False), key="behind-evidence")
+    listed(filters, rows[columns].sort_values("iou", ascending=False), key="rows-evidence")

@@ -202,7 +202,7 @@ def forest_card(filters: Filters) -> None:
     point = kept_point(event, key="forest", of=(filters.unpinned(), shown_metric.name), drawn=late is None)
     if point is not None:
         drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
-        drill_down(filters, shown_metric.name, *map(str, point[:3]), key="behind-forest")
+        drill_down(filters, shown_metric.name, *map(str, point[:3]), key="rows-forest")
     ceiling_line(late, has_ceiling="ceiling" in rows.columns, name="late-ceiling")
 
 
@@ -239,7 +239,7 @@ def impact_card(filters: Filters) -> None:
         judge_model, dimension, split, impact, kind = map(str, point[:5])
         if point[-1] == charts.CEILING:
             drill_into_ceiling(
-                filters, f"{kind}.recall", judge_model, dimension, split, impact=impact, key="behind-impact"
+                filters, f"{kind}.recall", judge_model, dimension, split, impact=impact, key="rows-impact"
             )
         else:
             drill_into_errors(
@@ -249,7 +249,7 @@ def impact_card(filters: Filters) -> None:
                 split=split,
                 impact=impact,
                 kind=kind,
-                key="behind-impact",
+                key="rows-impact",
             )
     else:
         lines = ", a line to list people's comparisons" * bool(shown["ceiling"].notna().any())
@@ -320,7 +320,7 @@ def drill_into_cell(filters: Filters, cell: tuple[int, str] | None, whose: list[
     row, name = cell
     judge_model, dimension, split = whose[row]
     drill_down = drill_into_ceiling if judge_model == PEOPLE else drill_into_estimate
-    drill_down(filters, name, judge_model, dimension, split, key="behind-cell")
+    drill_down(filters, name, judge_model, dimension, split, key="rows-cell")
 
 
 def _column_help(shown: pd.DataFrame) -> dict[str, ColumnConfig]:

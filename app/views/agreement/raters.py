@@ -138,7 +138,7 @@ def ceiling_card(filters: Filters, inputs: Inputs) -> None:
     )  # fmt: skip
     row = chosen_row(event, len(whose))
     if row is not None:
-        listed(filters, estimate(filters, "rows_for_people", *whose[row]), key="behind-ceiling")
+        listed(filters, estimate(filters, "rows_for_people", *whose[row]), key="rows-ceiling")
     else:
         st.caption("Value [95 % interval] over n traces. Select a row to list them. " + FEW_NOTE)
 
@@ -171,7 +171,7 @@ def error_ceiling_card(filters: Filters, inputs: Inputs) -> None:
     cell = chosen_cell(event, len(whose))
     if cell is not None and cell[1] in errors.RATES:
         dimension, split, kind = whose[cell[0]]
-        drill_into_ceiling(filters, f"{kind}.{cell[1]}", "", dimension, split, key="behind-error-ceiling")
+        drill_into_ceiling(filters, f"{kind}.{cell[1]}", "", dimension, split, key="rows-error-ceiling")
     st.caption(
         "Click an estimate to list its comparisons. any: the other person reported the error under any dimension. "
         "Over both directions, its precision and F1 equal its recall. " + FEW_NOTE
@@ -196,7 +196,7 @@ def deciders_card(filters: Filters, *, decided: str) -> None:
         return
     first, second = map(str, table.iloc[row, :2])
     both = decided_by_both(inputs.frame(counts), first, second)
-    chosen = listing(open_to_me(both), key=f"behind-{decided}")
+    chosen = listing(open_to_me(both), key=f"rows-{decided}")
     if chosen is not None:
         open_trace(decided_link(filters, chosen), key=f"{decided}-open")
 
@@ -244,10 +244,10 @@ def majority_card(filters: Filters) -> None:
         st.caption("Click a number to list its votes.")
     else:
         votes = rows_for_votes(estimate(filters, "votes"), str(table["about"].iloc[cell[0]]), cell[1])
-        row = listing(open_to_me(votes), key="behind-majority")
+        row = listing(open_to_me(votes), key="rows-majority")
         if row is not None:
             link = compare_link(filters, trace=str(row["trace_id"]), dimension=str(row["about"]))
-            open_trace(link, key="behind-majority-open")
+            open_trace(link, key="rows-majority-open")
     st.caption(
         "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them is part of the "
         "majority: such a score is left out and counted as missing, such an error is not an error of the "

@@ -88,7 +88,7 @@ def confusion_card(filters: Filters) -> None:
     of_square, of_bucket = chosen_point(event), chosen_point(in_buckets)
     if of_square is None and of_bucket is None:
         st.caption(f"Pale: fewer than {TOO_FEW} traces with this reference score. Click a square to list its traces.")
-    for point, key in ((of_square, "behind-confusion"), (of_bucket, "behind-buckets")):
+    for point, key in ((of_square, "rows-confusion"), (of_bucket, "rows-buckets")):
         if point is not None:
             reference_score, judge_score = (str(score).replace("–", ",") for score in point[:2])
             drill_into_scores(
@@ -119,7 +119,7 @@ def calibration_card(filters: Filters) -> None:
     one = rows.iloc[0]
     drill_into_scores(
         filters, judge_model=str(one["judge_model"]), dimension=str(one["dimension"]), split=str(one["split"]),
-        judge_score=f"{float(point[0]):g}", key="behind-calibration",
+        judge_score=f"{float(point[0]):g}", key="rows-calibration",
     )  # fmt: skip
 
 
@@ -172,7 +172,7 @@ def bias_means(filters: Filters, means: pd.DataFrame) -> None:
     one = means.iloc[row]
     drill_into_scores(
         filters, judge_model=str(one["judge_model"]), dimension=str(one["dimension"]), split=str(one["split"]),
-        metric="bias", key="behind-bias",
+        metric="bias", key="rows-bias",
     )  # fmt: skip
 
 
@@ -196,7 +196,7 @@ def prevalence_card(filters: Filters) -> None:
             split=split,
             reference_score=reference_score,
             judge_score=judge_score,
-            key="behind-prevalence",
+            key="rows-prevalence",
         )
     flags = split_labels(with_labels(estimate(filters, "table.score_flags")))
     odd = flags[flags["flags"] != ""]

@@ -71,7 +71,7 @@ def error_slices_card(filters: Filters) -> None:
             "trace_id", "error_id", "impact", "dimensions", "label", "judge_model", "dimension", "caught", "localized",
             "match_status", "annotator",
         ]  # fmt: skip
-        listed(filters, with_labels(rows)[columns], key="behind-slices")
+        listed(filters, with_labels(rows)[columns], key="rows-slices")
 
 
 @card("slices-scores", "Scores by slice", _ABOUT, height=420)
@@ -86,7 +86,7 @@ def score_slices_card(filters: Filters) -> None:
         name, judge_model, dimension, split = cell
         rows = estimate(filters, "scores_in_slice", by, name, judge_model, dimension, split, rate)
         columns = ["trace_id", "label", "judge_model", "reference_score", "judge_score"]
-        listed(filters, with_labels(rows)[columns], key="behind-score-slices")
+        listed(filters, with_labels(rows)[columns], key="rows-score-slices")
 
 
 def _several_tools(by: SliceBy) -> None:
@@ -111,7 +111,7 @@ def consistency_slices_card(filters: Filters) -> None:
     if cell is not None:
         name, judge_model, dimension, split = cell
         of = estimate(filters, "traces_in_slice", by, name)["trace_id"]
-        drill_into_repeats(filters, judge_model, dimension, split, of=of, key="behind-consistency-slices")
+        drill_into_repeats(filters, judge_model, dimension, split, of=of, key="rows-consistency-slices")
 
 
 @card(
@@ -145,7 +145,7 @@ def people_slices_card(filters: Filters) -> None:
     if cell is not None:
         rows = _rows_of_people(filters, of, rate, *cell[2:])
         traces = estimate(filters, "traces_in_slice", by, cell[0])["trace_id"]
-        listed(filters, rows[rows["trace_id"].isin(traces)], key="behind-people-slices")
+        listed(filters, rows[rows["trace_id"].isin(traces)], key="rows-people-slices")
 
 
 def _rows_of_people(filters: Filters, of: str, rate: str, dimension: str, split: str) -> pd.DataFrame:
@@ -172,7 +172,7 @@ def versus_slices_card(filters: Filters, left: str, right: str, kind: str) -> No
     if cell is not None:
         flips = estimate(filters, "flips_in_slice", by, cell[0], left, right)
         rows = flips[(flips["dimension"] == cell[2]) & flips["relevant"]]
-        listed(filters, rows.rename(columns={"left": "A", "right": "B"}), key="behind-versus-slices")
+        listed(filters, rows.rename(columns={"left": "A", "right": "B"}), key="rows-versus-slices")
 
 
 def _why_no_test(rows: pd.DataFrame) -> str:

@@ -53,7 +53,7 @@ def team_card(filters: Filters) -> None:
         )
         return
     st.caption(plain(f"Submitted by {person}"))
-    listed(filters, listings.submitted_by(person), key="behind-team", person=person)
+    listed(filters, listings.submitted_by(person), key="rows-team", person=person)
 
 
 def team_table(table: pd.DataFrame) -> int | None:
@@ -107,4 +107,4 @@ def repeats_card(filters: Filters) -> None:
     twice = estimate(filters, "repeats")
     rows = twice[(twice["rater"] == person) & (twice["dimension"] == dimension)].dropna(subset=["first", "second"])
     both = rows[["unit", "first", "second"]].rename(columns={"unit": "trace_id"})
-    listed(filters, both, key="behind-repeats", person=person)
+    listed(filters, both, key="rows-repeats", person=person)

@@ -122,7 +122,7 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
             by_words[left] if by_words[left].judge_model else by_words[right]
         )  # Compare shows a judge, not two people
         named = flips.rename(columns={"left": "A", "right": "B"}).assign(judge_model=side.judge_model or "")
-        listed(filters, named, key="behind-flips", repeat=side.repeat)
+        listed(filters, named, key="rows-flips", repeat=side.repeat)
 
 
 MCNEMAR: dict[str, ColumnConfig] = {

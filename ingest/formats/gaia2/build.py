@@ -7,6 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from tracejury.ingest.formats.gaia2.eventlog import condition_checks, replay_events
+from tracejury.ingest.formats.gaia2.execution_outcome import (
+    Evidence,
+    error_of_execution,
+    outcome,
+    outcome_warnings,
+    status_of,
+)
 from tracejury.ingest.formats.gaia2.export import Export, empty_export, refuse_not_executed
 from tracejury.ingest.formats.gaia2.history import HistoryLog
 from tracejury.ingest.formats.gaia2.lite import Lite, refuse_empty
@@ -14,7 +21,6 @@ from tracejury.ingest.formats.gaia2.oracle import expected_events, oracle_detail
 from tracejury.ingest.formats.gaia2.rows import Rows
 from tracejury.ingest.formats.gaia2.setting import SETTING, are_setting
 from tracejury.ingest.formats.gaia2.values import kept, mapping, text, without_empty, word
-from tracejury.ingest.formats.gaia2.verdict import Evidence, error_of_execution, outcome, outcome_warnings, status_of
 from tracejury.ingest.formats.gaia2.worldlog import WorldLog
 from tracejury.ingest.times import from_seconds
 from tracejury.ingest.trace import Json, Source, SpanDraft, Trace

@@ -20,13 +20,13 @@ from tracejury.ingest.formats.gaia2.benchmark import (
 )
 from tracejury.ingest.formats.gaia2.build import ExecutionFiles, execution_trace
 from tracejury.ingest.formats.gaia2.cli_folder import FILES, folder_name, read_cli
+from tracejury.ingest.formats.gaia2.execution_outcome import Evidence
 from tracejury.ingest.formats.gaia2.export import Export, looks_like_export, read_export
 from tracejury.ingest.formats.gaia2.lite import Lite, looks_like_lite, read_lite
 from tracejury.ingest.formats.gaia2.parts import is_packed, packed, unpacked
 from tracejury.ingest.formats.gaia2.row import looks_like_row, row_attributes, row_evidence
 from tracejury.ingest.formats.gaia2.setting import FORMS, common_setting, place_of
 from tracejury.ingest.formats.gaia2.values import mapping
-from tracejury.ingest.formats.gaia2.verdict import Evidence
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tracejury.ingest.formats.gaia2.execution_outcome import Evidence
 from tracejury.ingest.formats.gaia2.export import Export, empty_export
 from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, text, without_empty, word
-from tracejury.ingest.formats.gaia2.verdict import Evidence
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.trace import IngestError, Json
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tracejury.ingest.formats.gaia2.build import ExecutionFiles, execution_trace
+from tracejury.ingest.formats.gaia2.execution_outcome import Evidence
 from tracejury.ingest.formats.gaia2.export import read_export
 from tracejury.ingest.formats.gaia2.values import mapping, name_part, text, whole, without_empty, word
-from tracejury.ingest.formats.gaia2.verdict import Evidence
 from tracejury.ingest.formats.rows import read_rows as table_rows
 from tracejury.ingest.parse import inner_json, parse_json
 from tracejury.ingest.sniff import rejected

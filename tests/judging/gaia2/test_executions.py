@@ -94,7 +94,7 @@ def bench(tmp_path: Path, are: AreEnvironment) -> Bench:
 
 def ended(done: Sequence[Done]) -> tuple[str, float | None, float | None, str | None]:
     (one,) = done
-    return (one.execution.status, one.execution.score, one.execution.verdict, one.execution.fault)
+    return (one.execution.status, one.execution.score, one.execution.judge_score, one.execution.fault)
 
 
 def kinds(trace: Trace) -> dict[str, int]:

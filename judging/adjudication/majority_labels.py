@@ -24,7 +24,7 @@ _CONFIRMED = 1_000  # a word of a person outweighs any number of proposals
 
 
 @dataclass(frozen=True, kw_only=True)
-class MajorityGold:
+class MajorityLabels:
     """What most people said, in the columns that one person's labels have, and every vote that was taken.
 
     `seen` are the errors that have a majority, by the label that each goes by.
@@ -36,9 +36,9 @@ class MajorityGold:
     seen: Mapping[str, SeenError]
 
 
-def majority_gold(
+def majority_labels(
     connection: Connection, *, done: pd.DataFrame, rows: pd.DataFrame, scores: pd.DataFrame, blind_only: bool
-) -> MajorityGold:
+) -> MajorityLabels:
     """The majority on the traces that two people or more submitted.
 
     `done` (annotator, trace_id): who submitted what, gold left out. `rows`: everybody's current error labels that
@@ -56,7 +56,7 @@ def majority_gold(
     seen = {one.label_id: one for one in seen_list if one.outcome == "majority"}
     submitted_scores = scores.merge(done.drop_duplicates(), on=["annotator", "trace_id"])
     voted = majority_scores(submitted_scores[among(submitted_scores["trace_id"], several)])
-    return MajorityGold(errors=_rows(rows, seen), scores=voted, votes=_votes(seen_list, voted), seen=seen)
+    return MajorityLabels(errors=_rows(rows, seen), scores=voted, votes=_votes(seen_list, voted), seen=seen)
 
 
 def majority_matches(
