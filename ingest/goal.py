@@ -72,6 +72,10 @@ def _goal(spans: Sequence[Span], messages: Sequence[Message]) -> Words:
     return Words(task)
 
 
+_HELPERS = frozenset({"TOOL", "RETRIEVER", "EMBEDDING", "RERANKER", "GUARDRAIL", "EVALUATOR"})
+"""Kinds of a first span that answers a program and not the user, where a model is called after it."""
+
+
 def derive_final_answer(spans: Sequence[Span], messages: Sequence[Message]) -> Words:
     """The output of the topmost agent, else the argument of its last final-answer tool, else of the last model call.
 
@@ -91,8 +95,10 @@ def derive_final_answer(spans: Sequence[Span], messages: Sequence[Message]) -> W
     if not spans or spans[0].parent_span_id is not None or "ERROR" in (spans[0].status, agent and agent.status):
         return Words(None)
     of_agents = _output(agents[-1], messages) if agents else None
-    answer = _output(spans[0], messages) or of_agents or _last_words(spans, messages)
-    if answer is None and spans[0].output and spans[0].output.strip():
+    is_helper = spans[0].kind in _HELPERS and any(span.kind == "LLM" for span in spans)
+    own = None if is_helper else _output(spans[0], messages)
+    answer = own or of_agents or _last_words(spans, messages)
+    if answer is None and not is_helper and spans[0].output and spans[0].output.strip():
         return Words(None, "the last output is data in which no known field holds the answer")
     return Words(answer)
 

@@ -29,7 +29,7 @@ _WORDS: tuple[tuple[tuple[str, ...], SpanKind], ...] = (
 )  # fmt: skip
 _TELLING: tuple[tuple[str, SpanKind], ...] = (
     ("gen_ai.tool.name", "TOOL"), ("gen_ai.tool.call.id", "TOOL"), ("gen_ai.input.messages", "LLM"),
-    ("gen_ai.output.messages", "LLM"), ("gen_ai.prompt", "LLM"), ("gen_ai.completion", "LLM"),
+    ("gen_ai.output.messages", "LLM"),
 )  # fmt: skip
 """Attributes that tell the kind of a span that names no operation."""
 _ROLES = {

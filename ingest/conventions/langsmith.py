@@ -23,6 +23,9 @@ def apply(draft: SpanDraft, context: Context) -> None:
     kind = attributes.get("langsmith.span.kind")
     if isinstance(kind, str) and draft.kind == "UNKNOWN":
         draft.kind = _KINDS.get(kind.lower(), "UNKNOWN")
+    has_text = "gen_ai.prompt" in attributes or "gen_ai.completion" in attributes
+    if draft.kind == "UNKNOWN" and kind is None and has_text and draft.model is not None:
+        draft.kind = "LLM"  # as Quarkus traces a call: a model and two texts, no operation
     _agent(draft)
     if "gen_ai.prompt" in attributes:
         take_side(draft, "gen_ai.prompt", "input", context)

@@ -1,7 +1,7 @@
-"""Dialects that differ in names alone: LiveKit Agents, LangWatch's SDK, Spring AI.
+"""Dialects that differ in names alone: LiveKit Agents, LangWatch's SDK, Spring AI, Braintrust.
 
-Names: `livekit/agents/telemetry/trace_types.py`; `langwatch/attributes.py`; Spring AI's page "Observability". Each is
-one entry of `_DIALECTS`.
+Names: `livekit/agents/telemetry/trace_types.py`; `langwatch/attributes.py`; Spring AI's page "Observability";
+Braintrust's page "OpenTelemetry". Each is one entry of `_DIALECTS`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tracejury.ingest.conventions.context import Context, put
+from tracejury.ingest.conventions.context import Context, put, put_usage
 from tracejury.ingest.conventions.conversation import take_conversation
+from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, SpanDraft, SpanKind
 
@@ -30,6 +31,8 @@ class _Dialect(NamedTuple):
     """Column by attribute."""
     tool_texts: Mapping[str, str] = {}
     """As `texts`, on spans of tools."""
+    usage: str = ""
+    """Where the tokens of a call stand, in one object."""
 
 
 _DIALECTS = (
@@ -61,6 +64,16 @@ _DIALECTS = (
         {"spring.ai.tool.definition.name": "tool_name", "spring.ai.tool.call.arguments": "tool_arguments",
          "spring.ai.tool.call.result": "output"},
     ),
+    _Dialect(
+        "braintrust", "braintrust.span_attributes",
+        {"llm": "LLM", "tool": "TOOL", "function": "TOOL", "task": "CHAIN", "eval": "CHAIN", "score": "EVALUATOR"},
+        ("braintrust.input_json", "braintrust.input"), ("braintrust.output_json", "braintrust.output"),
+        {"braintrust.input_json": "input", "braintrust.input": "input", "braintrust.output_json": "output",
+         "braintrust.output": "output"},
+        {"braintrust.input_json": "tool_arguments", "braintrust.input": "tool_arguments",
+         "braintrust.output_json": "output", "braintrust.output": "output"},
+        usage="braintrust.metrics",
+    ),
 )  # fmt: skip
 
 
@@ -73,8 +86,11 @@ def apply(draft: SpanDraft, context: Context) -> None:
 
 def _apply(dialect: _Dialect, draft: SpanDraft, context: Context) -> None:
     told = draft.attributes.get(dialect.kind) if dialect.kind else draft.name
-    if draft.kind == "UNKNOWN" and isinstance(told, str):
-        draft.kind = dialect.kinds.get(told, "UNKNOWN")
+    told = opened(told)
+    if draft.kind == "UNKNOWN":
+        draft.kind = dialect.kinds.get(str(told.get("type") if isinstance(told, dict) else told), "UNKNOWN")
+    if dialect.usage and isinstance(used := opened(draft.attributes.get(dialect.usage)), dict):
+        put_usage(draft, used, f"{dialect.usage}.")
     texts = dialect.tool_texts if draft.kind == "TOOL" else dialect.texts
     for key in (*dialect.asked, *dialect.answered, *texts):
         if key in draft.attributes:

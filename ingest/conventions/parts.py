@@ -43,11 +43,11 @@ _REASONING = frozenset({
 })  # fmt: skip
 _CALLS = frozenset({
     "tool_call", "tool_use", "tooluse", "function_call", "server_tool_call", "server_tool_use", "mcp_tool_use",
-    "tool_request", "toolcall",
+    "tool_request", "toolcall", "functioncall",
 })  # fmt: skip
 _RESULTS = frozenset({
     "tool_call_response", "tool_result", "toolresult", "function_call_output", "server_tool_call_response",
-    "tool_response", "function_response",
+    "tool_response", "function_response", "function_result", "functionresult",
 })  # fmt: skip
 _MEDIA = {
     "image": "image", "image_url": "image", "input_image": "image", "image_file": "image", "audio": "audio",
@@ -82,15 +82,19 @@ _FILE_NAMES = ("filename", "file_name", "name", "title", "displayName")
 _FILE_IDS = ("file_id", "fileId", "id")
 
 
+_KIND_KEYS = ("type", "block_type", "$type", "content_type")
+"""What names the kind of a part: LlamaIndex, Microsoft.Extensions.AI and Semantic Kernel differ from the others."""
+
+
 def read_part(part: Json) -> Piece:
     """What one part of a message's content says, in whatever form; an unknown one is its JSON text."""
     if isinstance(part, str):
         return Piece(text=part)
     if not isinstance(part, dict):
         return Piece(text=json_text(part), is_known=False)
-    kind_key = "type" if "type" in part else "block_type"
+    kind_key = next((key for key in _KIND_KEYS if key in part), "type")
     kind = part.get(kind_key)
-    if isinstance(kind, str):
+    if isinstance(kind, str) and "/" not in kind:
         reader = _by_type(kind.replace("-", "_").lower())
         if reader is not None:
             return reader({key: item for key, item in part.items() if key != kind_key}) or _unknown(part)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tracejury.ingest.formats.exchanges import instructions
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, object_in, objects_in, plain_name
+from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.formats.streamed import function_call
 from tracejury.ingest.trace import Json
 
@@ -67,7 +68,7 @@ def _holds(key: str, *names: str) -> Callable[[Record], bool]:
 def messages_of_pairs(value: Sequence[Json]) -> list[Record]:
     """The messages in pairs of what a user and a model said (Gradio), or of a speaker and words; else none.
 
-    A side without words is null or a file. Pairs that begin with one or two words are a table, and no chat.
+    A side without words is null or a file. Pairs that begin with few words and no question are a table, and no chat.
     """
     pairs = [(one[0], one[1]) for one in value if isinstance(one, list) and len(one) == 2]
     if not pairs or len(pairs) < len(value):
@@ -83,11 +84,11 @@ def messages_of_pairs(value: Sequence[Json]) -> list[Record]:
 
 
 _SPEAKERS = frozenset({"user", "human", "assistant", "ai", "system", "tool", "bot", "model"})
-_FEWEST_WORDS = 3
+_FEWEST_WORDS = 4
 
 
 def _is_asked(side: Json) -> bool:
-    return isinstance(side, str) and len(side.split()) >= _FEWEST_WORDS
+    return isinstance(side, str) and (len(side.split()) >= _FEWEST_WORDS or side.rstrip().endswith("?"))
 
 
 def _side(role: str, side: Json) -> Record | None:
@@ -542,6 +543,26 @@ def _run_of_executor(fields: Fields) -> Iterator[StoredChat]:
     yield StoredChat([*records, *([_message("assistant", as_text(answer))] if answer is not None else [])], {})
 
 
+def _is_ai_sdk(value: Record) -> bool:
+    return any("messages" in object_in(step.get("response")) for step in objects_in(value.get("steps")))
+
+
+def _ai_sdk(fields: Fields) -> Iterator[StoredChat]:
+    """What `generateText` of the AI SDK returns: each step's response holds all that was said since the request."""
+    steps = list(fields.objects("steps"))
+    asked = Fields(opened(steps[0].inner("request").take("body")))
+    records: list[dict[str, Json]] = []
+    for step in steps:
+        told = [dict(one) for one in objects_in(step.inner("response").take("messages"))]
+        records = told if told[: len(records)] == records else [*records, *told]
+    answers = [one for one in records if one.get("role") == "assistant"]
+    if len(answers) == len(steps):
+        for answer, step in zip(answers, steps, strict=True):
+            answer["usage"] = step.take("usage")
+    prompt = objects_in(asked.take("messages", "input", "contents"))
+    yield StoredChat([*prompt, *records], {})
+
+
 def _is_re_act(value: Record) -> bool:
     return {"thought_0", "tool_name_0"} <= object_in(value.get("trajectory")).keys()
 
@@ -662,6 +683,7 @@ _FORMS: tuple[tuple[Callable[[Record], bool], Callable[[Fields], Iterator[Stored
     (_holds("run_steps", "step_details"), _assistants),
     (_is_adk, _adk_cases),
     (_is_run_of_executor, _run_of_executor),
+    (_is_ai_sdk, _ai_sdk),
     (_is_re_act, _re_act),
     (_is_rasa, _rasa),
     (_is_transcript, _transcript),

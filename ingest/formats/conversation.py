@@ -43,7 +43,7 @@ _LISTS = (
     "prompttemplate", "runs", "agents", "chats", "chatbot", "intermediatesteps", "steps", "output", "result",
     "results", "requeststates", "testcases", "tasksoutput", "chathistory", "properties", "message", "turns",
     "dialogue", "dialog", "dialogs", "transcript", "thread", "threads", "chat", "session", "sessions",
-    "conversationhistory", "messagehistory", "allmessages",
+    "conversationhistory", "messagehistory", "allmessages", "response",
 )  # fmt: skip
 """Where an object holds a conversation, or what holds one; names as `plain_name` writes them."""
 _COLUMNS = frozenset({

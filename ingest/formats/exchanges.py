@@ -110,7 +110,8 @@ def _is_answer(value: Record) -> bool:
     """Whether an object is the answer of a provider, told by its own mark."""
     is_message = value.get("type") == "message" and value.get("role") == "assistant" and "model" in value
     is_gemini = isinstance(value.get("candidates"), list)
-    return is_message or is_gemini or value.get("object") in ("response", "chat.completion")
+    is_ollama = isinstance(value.get("done"), bool) and isinstance(value.get("message"), dict)
+    return is_message or is_gemini or is_ollama or value.get("object") in ("response", "chat.completion")
 
 
 def _object(value: Record, names: Sequence[str]) -> Record:
@@ -156,7 +157,7 @@ def _answers(response: Record) -> list[Record]:
     messages: list[Record] = [
         one if isinstance(one, dict) else {"role": "assistant", "content": one} for one in inner if one is not None
     ]
-    outputs = messages or _listed(response, "output") or _converse(response)
+    outputs = messages or _listed(response, "output") or _listed(response, "messages") or _converse(response)
     about = {own: response[name] for name, own in _ABOUT.items() if response.get(name) is not None}
     if "eval_count" in response:  # Ollama counts beside the message
         counts: Json = {

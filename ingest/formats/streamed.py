@@ -26,6 +26,8 @@ def streamed_answers(events: Sequence[Record]) -> list[Record]:
         return [_of_chunks(own, chunks) for own, chunks in by_id.items()]
     if any(event.get("type") == "message_start" for event in events[:20]):
         return _of_blocks(events)
+    if events and all(isinstance(event.get("done"), bool) for event in events):
+        return _of_ollama(events)
     are_gemini = all(not _OF_GEMINI.isdisjoint(event) for event in events)
     return _of_candidates(events) if are_gemini and any("candidates" in event for event in events) else []
 
@@ -97,6 +99,22 @@ def _whole(block: dict[str, Json]) -> Json:
     """A block with its arguments as JSON, which came as pieces of text."""
     partial = block.pop("partial", None)
     return block if partial is None else {**block, "input": opened(partial)}
+
+
+def _of_ollama(events: Sequence[Record]) -> list[Record]:
+    """The answers of Ollama, each with its last event, which counts the tokens; none where all came whole."""
+    answers: list[dict[str, Json]] = [{}]
+    for event in events:
+        before, message = object_in(answers[-1].get("message")), object_in(event.get("message"))
+        said = {key: f"{before.get(key) or ''}{message.get(key) or ''}" for key in ("content", "thinking")}
+        said["content"] += as_text(event.get("response")) or ""
+        calls: list[Json] = [*objects_in(before.get("tool_calls")), *objects_in(message.get("tool_calls"))]
+        whole: Json = {"role": "assistant", **{key: text for key, text in said.items() if text}, "tool_calls": calls}
+        answers[-1] = {**{key: item for key, item in event.items() if key != "response"}, "message": whole}
+        if event["done"] is True:
+            answers.append({})
+    whole_answers = [one for one in answers if one]
+    return [*whole_answers] if len(whole_answers) < len(events) else []
 
 
 def _of_candidates(events: Sequence[Record]) -> list[Record]:

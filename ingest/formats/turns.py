@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tracejury.ingest.conventions.message_json import read_turn
 from tracejury.ingest.conventions.parts import arguments_text, joined, result_text
@@ -24,7 +24,8 @@ _ROLES = {
     "user": "user", "human": "user", "assistant": "assistant", "model": "assistant", "ai": "assistant",
     "agent": "assistant", "gpt": "assistant", "bot": "assistant", "gemini": "assistant", "system": "system",
     "developer": "system", "tool": "tool", "function": "tool", "observation": "tool", "userMessage": "user",
-    "apiMessage": "assistant", "toolResult": "tool", "toolresult": "tool", "_system_prompt": "system",
+    "apiMessage": "assistant", "chatbot": "assistant", "toolResult": "tool", "toolresult": "tool",
+    "_system_prompt": "system",
 }  # fmt: skip
 """The speakers of a conversation by the words that tools use for them."""
 _TIMES = ("timestamp", "ts", "created", "createdat", "date", "time", "createtime")
@@ -65,6 +66,8 @@ def read_record(record: Record, path: str = "") -> Turn | None:
     """What a record of a conversation says, whose warnings begin with this path; None where it is no message."""
     if "_role" in record:  # Haystack's older form
         record = {key.removeprefix("_"): item for key, item in record.items()}
+    if "Role" in record and "Contents" in record:  # Microsoft.Extensions.AI
+        record = {**_camel(record), "contents": [_camel(one) for one in objects_in(record["Contents"])]}
     messages = next((read for form in _FORMS if (read := form(record)) is not None), None)
     if messages is None:
         return None
@@ -85,6 +88,11 @@ def read_record(record: Record, path: str = "") -> Turn | None:
     known = _READ | _READ_OF_CALLS if is_call else _READ
     rest = {key: item for key, item in {**inner_fields.rest(), **fields.rest()}.items() if plain_name(key) not in known}
     return Turn(messages, moment, model, usage, record.get("delta") is True, rest or None, fields.warnings)
+
+
+def _camel(record: Record) -> dict[str, Json]:
+    """The fields of an object under names that begin with a small letter."""
+    return {key[:1].lower() + key[1:]: item for key, item in record.items()}
 
 
 def _name_wrong_types(fields: Fields) -> None:
@@ -205,10 +213,13 @@ def _joined(messages: list[Message]) -> list[Message]:
 def _known(record: Record) -> list[Message] | None:
     """A message in the form of a provider or framework."""
     role = record.get("role")
+    role = role.get("value") if isinstance(role, dict) else role
     if isinstance(role, str) and role not in _ROLES:
-        if role.lower() not in _ROLES:
+        role = role.lower()
+        if role not in _ROLES:
             return None
-        record = {**record, "role": role.lower()}
+    if role != record.get("role"):
+        record = {**record, "role": role}
     turn = read_turn({_OPENAI.get(key, key): item for key, item in record.items()})
     if turn is None:
         return None
@@ -279,6 +290,21 @@ def _silly_tavern(record: Record) -> list[Message] | None:
     if not isinstance(words, str) or not isinstance(is_user, bool):
         return None
     return [Message("user" if is_user else "assistant", words)]
+
+
+def _of_type(record: Record) -> list[Message] | None:
+    """A message in the memory of LangChain4j or Spring AI, whose speaker is its `type`."""
+    kind, words = record.get("type"), record.get("contents", record.get("content", record.get("text")))
+    if kind == "TOOL_EXECUTION_RESULT":
+        return [_result(record.get("id"), record.get("text"), record.get("toolName"))]
+    role = _ROLES.get(kind.lower()) if isinstance(kind, str) and kind.isupper() else None
+    requests = objects_in(record.get("toolExecutionRequests"))
+    if role is None or (words is None and not requests):
+        return None
+    parts = [{**one, "type": str(one.get("type")).lower()} for one in objects_in(words)]
+    calls = [_call(one.get("name"), one.get("arguments"), one.get("id")) for one in requests]
+    said = [Message(role, result_text(cast("Json", parts) or words)[0])] if words else []
+    return _joined([*said, *calls])
 
 
 _WHO = ("sender", "speaker", "author")
@@ -469,9 +495,9 @@ def _pydantic(record: Record) -> list[Message] | None:
                 messages.append(Message(_PYDANTIC[kind], result_text(part.get("content"))[0]))
             case "thinking":
                 messages.append(Message("assistant", None, reasoning=as_text(part.get("content"))))
-            case "tool-call":
+            case "tool-call" | "builtin-tool-call":
                 messages.append(_call(part.get("tool_name"), part.get("args"), part.get("tool_call_id")))
-            case "tool-return" | "retry-prompt":
+            case "tool-return" | "builtin-tool-return" | "retry-prompt":
                 messages.append(_result(part.get("tool_call_id"), part.get("content"), part.get("tool_name")))
     return _joined(messages)
 
@@ -512,6 +538,6 @@ def _browser_use(record: Record) -> list[Message] | None:
 
 _FORMS: tuple[Callable[[Record], list[Message] | None], ...] = (
     _invocations, _dify, _flowise, _chat_gpt, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli,
-    _smolagents, _browser_use, _silly_tavern, _wrapped, _parts, _known, _sender,
+    _smolagents, _browser_use, _silly_tavern, _of_type, _wrapped, _parts, _known, _sender,
 )  # fmt: skip
 """Asked in this order, the more particular first."""

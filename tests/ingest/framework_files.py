@@ -85,9 +85,76 @@ def deep_eval() -> Row:
     return {"testCases": [case], "metricsScores": []}
 
 
+def semantic_kernel() -> Row:
+    """A chat of Semantic Kernel in Python."""
+    call = {"content_type": "function_call", "id": ID, "name": NAME, "arguments": TEXT}
+    given = {"content_type": "function_result", "id": ID, "name": NAME, "result": RESULT}
+    items = [("user", {"content_type": "text", "text": GOAL}), ("assistant", call), ("tool", given),
+             ("assistant", {"content_type": "text", "text": ANSWER})]  # fmt: skip
+    return {"messages": [{"content_type": "message", "role": role, "items": [item]} for role, item in items]}
+
+
+def agent_framework() -> Row:
+    """A thread of Microsoft's Agent Framework in Python."""
+    contents = [
+        ("user", {"type": "text", "text": GOAL}),
+        ("assistant", {"type": "function_call", "call_id": ID, "name": NAME, "arguments": TEXT}),
+        ("tool", {"type": "function_result", "call_id": ID, "result": RESULT}),
+        ("assistant", {"type": "text", "text": ANSWER}),
+    ]
+    return {"messages": [{"role": {"type": "role", "value": role}, "contents": [one]} for role, one in contents]}
+
+
+def extensions_ai() -> list[Row]:
+    """Messages of Microsoft.Extensions.AI, as its own serializer names fields."""
+    contents = [
+        ("user", {"$type": "text", "Text": GOAL}),
+        ("assistant", {"$type": "functionCall", "CallId": ID, "Name": NAME, "Arguments": ARGUMENTS}),
+        ("tool", {"$type": "functionResult", "CallId": ID, "Result": RESULT}),
+        ("assistant", {"$type": "text", "Text": ANSWER}),
+    ]
+    return [{"Role": role, "Contents": [one]} for role, one in contents]
+
+
+def lang_chain_4j() -> list[Row]:
+    request = {"id": ID, "name": NAME, "arguments": TEXT}
+    return [{"contents": [{"text": GOAL, "type": "TEXT"}], "type": "USER"},
+            {"toolExecutionRequests": [request], "type": "AI"},
+            {"id": ID, "toolName": NAME, "text": RESULT, "type": "TOOL_EXECUTION_RESULT"},
+            {"text": ANSWER, "type": "AI"}]  # fmt: skip
+
+
+def ai_sdk(*, is_whole: bool) -> Row:
+    """What `generateText` returns; each step's response holds what all steps said, or what it said itself."""
+    call = {"type": "tool-call", "toolCallId": ID, "toolName": NAME, "input": ARGUMENTS}
+    given = {"type": "tool-result", "toolCallId": ID, "toolName": NAME, "output": {"type": "text", "value": RESULT}}
+    first = [{"role": "assistant", "content": [call]}, {"role": "tool", "content": [given]}]
+    last = [{"role": "assistant", "content": [{"type": "text", "text": ANSWER}]}]
+    request = {"body": json.dumps({"messages": [ASKED]})}
+    responses = [{"messages": first}, {"messages": [*first * is_whole, *last]}]
+    return {"text": ANSWER, "steps": [{"request": request, "response": one} for one in responses]}
+
+
+def pydantic_hosted() -> list[Row]:
+    """A tool that ran at the provider, as Pydantic AI writes it."""
+    told = {"tool_name": NAME, "tool_call_id": ID}
+    return [
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": GOAL}]},
+        {"kind": "response", "parts": [
+            {**told, "part_kind": "builtin-tool-call", "args": ARGUMENTS},
+            {**told, "part_kind": "builtin-tool-return", "content": RESULT},
+            {"part_kind": "text", "content": ANSWER}]},
+    ]  # fmt: skip
+
+
 RUNS: dict[str, Callable[[], bytes]] = {
     "langchain's table": lambda: dumped(sql_history()), "agents sdk's table": lambda: dumped(agents_session()),
     "langchain's executor": lambda: dumped(executor()), "dspy's react": lambda: dumped(re_act()),
+    "semantic kernel": lambda: dumped(semantic_kernel()), "agent framework": lambda: dumped(agent_framework()),
+    "extensions.ai": lambda: dumped(extensions_ai()), "langchain4j": lambda: dumped(lang_chain_4j()),
+    "the ai sdk's steps": lambda: dumped(ai_sdk(is_whole=True)),
+    "the ai sdk's steps alone": lambda: dumped(ai_sdk(is_whole=False)),
+    "pydantic ai's hosted tool": lambda: dumped(pydantic_hosted()),
     "calls as text": lambda: dumped([
         {**one, "tool_calls": json.dumps(one["tool_calls"])} if one.get("tool_calls") else one for one in openai()]),
     "haystack": lambda: dumped(haystack()), "langgraph's history": lambda: dumped(thread_history()),
@@ -133,6 +200,10 @@ SHORT: dict[str, Callable[[], bytes]] = {
     "crewai": lambda: dumped({"raw": ANSWER, "tasks_output": [{"description": "d", "messages": [ASKED, ANSWERED]}]}),
     "agentbench": lambda: lines([{"index": 3, "output": {"status": "completed", "history": [
         ASKED, {"role": "agent", "content": ANSWER}]}}]),
+    "spring's memory": lambda: dumped([{"conversation_id": SESSION, "content": words, "type": kind}
+                                      for kind, words in (("USER", GOAL), ("ASSISTANT", ANSWER))]),
+    "cohere": lambda: dumped({"message": GOAL, "response": {"text": ANSWER, "chat_history": [
+        {"role": "USER", "message": GOAL}, {"role": "CHATBOT", "message": ANSWER}]}}),
     "upper case": lambda: dumped([{"role": "USER", "content": GOAL}, {"role": "Assistant", "content": ANSWER}]),
     "kebab case": lambda: dumped({"chat-messages": [ASKED, ANSWERED]}),
     "turns": lambda: dumped({"conversation": {"turns": [ASKED, ANSWERED]}}),

@@ -150,8 +150,10 @@ BLOCK = {"type": "content_block_delta", "index": 0}
             "role": "model", "parts": [{"text": piece}]}}]} for piece in (ANSWER[:3], ANSWER[3:])]
          + [{"responseId": made.SESSION, "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 2}}],
          ["AGENT", "LLM"]),
+        ([{"id": made.SESSION, "model": "m-1", "message": {"role": "assistant", "content": piece}, "done": piece == "",
+           "prompt_eval_count": 7, "eval_count": 2} for piece in (ANSWER[:3], ANSWER[3:], "")], ["AGENT", "LLM"]),
     ],
-    ids=["openai", "a call in pieces", "anthropic", "gemini"],
+    ids=["openai", "a call in pieces", "anthropic", "gemini", "ollama"],
 )  # fmt: skip
 def test_an_answer_that_was_sent_in_pieces_is_put_together(events: list[dict[str, object]], kinds: list[str]) -> None:
     (trace,) = read_all(made.sent(events), "stream.txt")
@@ -291,7 +293,11 @@ def test_each_row_of_training_data_is_a_trace_and_a_record_that_is_no_message_an
     "value",
     [
         [{"role": "admin", "content": "x"}, {"role": "user", "content": "y"}],  # people of a system, not speakers
-        [["model", "m-1"], ["run", "of Monday"]],  # a table
+        [["model", "m-1"], ["name of run", "of Monday"]],  # a table
+        [{"query": "SELECT 1", "result": "1"}],
+        [{"request": "GET /", "response": "200 OK"}],
+        [{"question": GOAL, "answer": ANSWER}],  # a data set: nobody says that a model answered
+        {"examples": [{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}]},
         {"run": {"steps": [{"thought": "t", "action": "a", "observation": "o"}]}},
         [{"role": "user", "content": "only a question"}],
     ],

@@ -21,6 +21,7 @@ The samples are written by hand after these pages (what tools themselves wrote i
 | LiveKit Agents | `livekit/agents/telemetry/trace_types.py` |
 | LangWatch | `langwatch/attributes.py` |
 | Spring AI | its page "Observability", its handlers of observations in its public repository |
+| Braintrust | its page "OpenTelemetry" |
 | Monocle | files of its exporter in its public repository |
 | Pipecat | its page "OpenTelemetry Tracing": `input`, `output` |
 | OpenLIT, Langtrace | events `gen_ai.content.*`, of messages or of plain text |
@@ -581,6 +582,43 @@ def test_monocle() -> None:
     assert words(found, calls(found)[0]) == [RULE, ASKED]
 
 
+def test_braintrusts_attributes_hold_json() -> None:
+    message = {"role": "assistant", "content": ANSWERED}
+    found = trace(
+        span("desk", {"braintrust.span_attributes": json.dumps({"type": "task"}), "braintrust.input": ASKED,
+                      "braintrust.output": ANSWERED}),
+        span("sonar", {"braintrust.span_attributes": json.dumps({"type": "tool"}), "braintrust.input": ARGUMENTS,
+                       "braintrust.output": RESULT}, parent=0),
+        span("chat", {"braintrust.span_attributes": json.dumps({"type": "llm"}),
+                      "braintrust.input_json": json.dumps([{"role": "user", "content": ASKED}]),
+                      "braintrust.output_json": json.dumps([{"index": 0, "message": message}]),
+                      "braintrust.metrics": json.dumps({"prompt_tokens": 8, "completion_tokens": 4})}, parent=0),
+    )  # fmt: skip
+    assert [one.kind for one in found.spans] == ["CHAIN", "TOOL", "LLM"]
+    assert (tool(found).tool_name, tool(found).tool_arguments, tool(found).output) == ("sonar", ARGUMENTS, RESULT)
+    (call,) = calls(found)
+    assert (words(found, call), call.total_tokens) == ([ASKED, ANSWERED], 12)
+    assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
+
+
+def test_a_chain_with_texts_of_a_prompt_is_no_call_of_a_model() -> None:
+    told = {"gen_ai.prompt": json.dumps({"question": ASKED}), "gen_ai.completion": json.dumps({"output": ANSWERED})}
+    found = trace(span("desk", {"langsmith.span.kind": "chain", **told}), span("desk", told, parent=0))
+    assert [one.kind for one in found.spans] == ["CHAIN", "UNKNOWN"]
+
+
+def test_what_a_first_span_looked_up_is_no_answer() -> None:
+    found = trace(
+        span("retrieve", {"openinference.span.kind": "RETRIEVER", "input.value": ASKED,
+                          "retrieval.documents.0.document.content": RESULT}),
+        span("chat", {"openinference.span.kind": "LLM", "llm.input_messages.0.message.role": "user",
+                      "llm.input_messages.0.message.content": ASKED,
+                      "llm.output_messages.0.message.role": "assistant",
+                      "llm.output_messages.0.message.content": ANSWERED}),
+    )  # fmt: skip
+    assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
+
+
 def test_spring_ai_tells_a_tool_by_names_of_its_own() -> None:
     found = trace(span("tool_call sonar", {
         "spring.ai.kind": "tool_call", "spring.ai.tool.definition.name": "sonar",
@@ -616,7 +654,8 @@ def test_what_spring_ai_logs_of_a_call_is_what_it_was_asked_and_answered(is_json
         ({}, [("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([ASKED])}),
               ("gen_ai.content.completion", {"gen_ai.completion": json.dumps(
                   [{"message": {"role": "assistant", "content": ANSWERED}}])})]),
-        ({"gen_ai.operation.name": None, "gen_ai.prompt": ASKED, "gen_ai.completion": ANSWERED}, []),
+        ({"gen_ai.operation.name": None, "gen_ai.request.model": "m-1", "gen_ai.prompt": ASKED,
+          "gen_ai.completion": ANSWERED}, []),
     ],
     ids=["pipecat", "by hand", "events of plain text", "events of texts and choices", "without an operation"],
 )  # fmt: skip
