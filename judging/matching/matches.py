@@ -271,6 +271,8 @@ def decisions(
     of_label = [] if trace_id is None else [tables.error_label.c.trace_id == trace_id]
     if annotator is not None:
         of_label.append(tables.error_label.c.annotator == annotator)
+    if not of_label:  # most labels are in no pair
+        of_label.append(tables.error_label.c.label_id.in_(select(_match.c.label_id)))
     labels = label_places(connection, *of_label)
     standing = _standing(connection, labels, *of_cell)
     cited = cited_spans(connection, [statement.finding_key for statement in standing])

@@ -80,8 +80,10 @@ class Columns:
     made_of: MadeOf
 
 
-def load_columns(connection: Connection) -> Columns:
-    """Read them all."""
+def load_columns(connection: Connection, before: Columns | None = None) -> Columns:
+    """Read them all. Spans that are known of `before` are not looked for again where the traces are the same."""
+    made_of = _made_of(connection)
+    known = before.error_spans if before is not None and before.made_of.data_hash == made_of.data_hash else None
     present = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.format)).all())
     cells, errors, reviews = _cells(connection), _errors(connection, set(present)), submissions(connection)
     return Columns(
@@ -94,7 +96,7 @@ def load_columns(connection: Connection) -> Columns:
         repeats=_repeats(connection),
         submitted=reviews,
         trace_slices=trace_slices(connection, {*reviews["trace_id"], *cells["trace_id"]} & set(present)),
-        error_spans=error_spans(connection, errors["span_ids"]),
+        error_spans=error_spans(connection, errors["span_ids"], known),
         decisions=_decisions(connection),
         matched=matched_until(connection),
         chances=recorded_chances(connection),
@@ -102,7 +104,7 @@ def load_columns(connection: Connection) -> Columns:
         rule_rates=own_rates(connection),
         current=frozenset(current_versions(connection).values()),
         golds=gold_names(connection),
-        made_of=_made_of(connection),
+        made_of=made_of,
     )
 
 

@@ -116,7 +116,7 @@ class Estimator:
 
     def _read(self, connection: Connection, filters: Filters, at: Revision) -> Sources:
         if not self._is_at(at):
-            self.columns, self.sources, self.memory = load_columns(connection), {}, {}
+            self.columns, self.sources, self.memory = load_columns(connection, self.columns), {}, {}
             self.words, self.people = all_decisions(connection), person_revision(connection)
         if filters not in self.sources:
             if self.files is not None:

@@ -72,18 +72,23 @@ def _outcome(outcome: str | None, attributes: str) -> str | None:
     )
 
 
-def error_spans(connection: Connection, span_ids: Iterable[Collection[str]]) -> pd.DataFrame:
-    """`ERROR_SPANS` of every span that a label names."""
+def error_spans(
+    connection: Connection, span_ids: Iterable[Collection[str]], known: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """`ERROR_SPANS` of every span that a label names; only those that are not `known` are looked for."""
     span = schema.span.c
-    names = {name for own in span_ids for name in own}
+    names = {name for own in span_ids for name in own} - set(() if known is None else known["span_id"])
     rows = named_spans(connection, names, span.seq, span.kind, span.tool_name, span.name)
-    return pd.DataFrame(
+    spans = pd.DataFrame(
         [
             (trace, one, seq, kind, (tool or name) if kind == "TOOL" else None)
             for trace, one, seq, kind, tool, name in rows
         ],
         columns=list(ERROR_SPANS),
-    )
+    ).astype({**dict.fromkeys(ERROR_SPANS, "str"), "seq": "int64"})
+    if known is None:
+        return spans
+    return known if spans.empty else pd.concat([known, spans], ignore_index=True)
 
 
 def error_slices_of(errors: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:

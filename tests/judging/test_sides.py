@@ -1,5 +1,6 @@
 """People against people, and two arms of a comparison: judge models, versions, repeats, persons."""
 
+from dataclasses import fields
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.matching.rule import Candidate, TextLikeness, propose
 from tracejury.judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
 from tracejury.judging.reports.arms import Arm, arm_pairs, read_arm
+from tracejury.judging.reports.columns import Columns, load_columns
 from tracejury.judging.reports.export import inputs_of, opinions_of
 from tracejury.judging.reports.filters import Filters, Split
 from tracejury.judging.reports.frames import load_frames, submitted
@@ -63,6 +65,34 @@ def judged(opened: Workspace, *findings: Finding, score: int, trace: int = 0, re
 def pairs_of(opened: Workspace, **more: Any) -> pd.DataFrame:
     with read_transaction(opened.engine) as connection:
         return person_pairs(connection, Filters(**more))
+
+
+def test_columns_read_again_after_more_labels_are_those_read_anew(space: Workspace) -> None:
+    with read_transaction(space.engine) as connection:
+        before = load_columns(connection)
+    submit(space, "cara", trace_id(2), scores={"TC": 1}, errors=[error("c1", NO_CHECK, 2), error("c2", NO_CHECK, 4)])
+    with read_transaction(space.engine) as connection:
+        again, anew = load_columns(connection, before), load_columns(connection)
+    assert len(again.error_spans) > len(before.error_spans)
+    for each in fields(Columns):
+        one, other = getattr(again, each.name), getattr(anew, each.name)
+        if isinstance(one, pd.DataFrame):
+            names = list(one.columns)
+            sorted_one, sorted_other = (
+                frame.sort_values(names, key=lambda values: values.astype(str), ignore_index=True)
+                for frame in (one, other)
+            )
+            pd.testing.assert_frame_equal(sorted_one, sorted_other, check_dtype=False)
+        else:
+            assert one == other
+
+
+def test_columns_of_other_traces_are_read_anew(space: Workspace, tmp_path: Path) -> None:
+    with read_transaction(space.engine) as connection:
+        before = load_columns(connection)
+    other = workspace(tmp_path / "other", small_trace(trace_id(0)))
+    with read_transaction(other.engine) as connection:
+        assert load_columns(connection, before).error_spans.empty
 
 
 def recall_rows(pairs: pd.DataFrame, dimension: str) -> list[tuple[str, bool, bool, bool]]:
