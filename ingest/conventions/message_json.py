@@ -219,11 +219,12 @@ def _unwrapped(content: dict[str, Json]) -> tuple[list[Json], dict[str, Json]]:
 
 def _one_text(value: dict[str, Json]) -> list[ParsedMessage] | None:
     """A message whose content is one text, with the calls of tools beside it, as OpenAI writes it."""
-    read = read_tool_calls(value.get("tool_calls"))
+    calls_key = "function_call" if isinstance(value.get("function_call"), dict) and not value.get("tool_calls") else ""
+    read = read_tool_calls([value[calls_key]] if calls_key else value.get("tool_calls"))
     if read is None:
         return None
     calls, calls_rest = read
-    known = {"role", "content", "tool_calls"}
+    known = {"role", "content", "tool_calls", calls_key}
     fields: dict[str, str | None] = {"name": None, "tool_call_id": None}
     for key in fields:
         item = value.get(key)
@@ -233,15 +234,26 @@ def _one_text(value: dict[str, Json]) -> list[ParsedMessage] | None:
     reasoning = _thought_beside(value, known)
     rest: dict[str, Json] = {key: item for key, item in value.items() if key not in known and item is not None}
     if calls_rest is not None:
-        rest["tool_calls"] = calls_rest
+        rest[calls_key or "tool_calls"] = calls_rest
     content = content_text(value.get("content"))
-    if "content" not in value:
-        named = next((name for name in _WORDS if isinstance(value.get(name), str)), None)
-        content = None if named is None else str(rest.pop(named))
-        if content is None and not calls and reasoning is None and any(True for _ in decisions_of(rest)):
+    if content is None:
+        content = _said_otherwise(value, rest)
+        is_silent = content is None and "content" not in value and not calls and reasoning is None
+        if is_silent and any(True for _ in decisions_of(rest)):
             return None  # it says something, in a form that is not known here
     message = Message(_role(value["role"]), content, calls, fields["name"], fields["tool_call_id"], reasoning)
     return [ParsedMessage(message, rest or None)]
+
+
+def _said_otherwise(value: dict[str, Json], rest: dict[str, Json]) -> str | None:
+    """The words of a message without content, taken out of the rest: under another name, of a refusal, of a sound."""
+    names = ("refusal",) if "content" in value else ("refusal", *_WORDS)
+    named = next((name for name in names if isinstance(value.get(name), str) and value[name]), None)
+    if named is not None:
+        return str(rest.pop(named))
+    audio = value.get("audio")
+    transcript = audio.get("transcript") if isinstance(audio, dict) else None
+    return transcript if isinstance(transcript, str) else None
 
 
 def _thought_beside(value: dict[str, Json], known: set[str]) -> str | None:

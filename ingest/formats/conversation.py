@@ -10,7 +10,7 @@ record that is no message is kept as an event.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -44,6 +44,7 @@ _LISTS = (
     "results", "requeststates", "testcases", "tasksoutput", "chathistory", "properties", "message", "turns",
     "dialogue", "dialog", "dialogs", "transcript", "thread", "threads", "chat", "session", "sessions",
     "conversationhistory", "messagehistory", "allmessages", "response",
+    "transcriptobject", "log", "entries", "interactions",
 )  # fmt: skip
 """Where an object holds a conversation, or what holds one; names as `plain_name` writes them."""
 _COLUMNS = frozenset({
@@ -138,7 +139,8 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     conversations = _continued(list(_conversations(documents)))
     if conversations:
         is_log = any(one.is_call for one in conversations)
-        errors = (_failure(one, is_log=is_log) for one in (_rows(places) if is_log else places))
+        errors = [_failure(one, is_log=is_log) for one in (_rows(places) if is_log else places)]
+        errors += [] if is_log else _unanswered(_rows(places), conversations)
         yield from (rejected(source.file, error) for error in errors if error is not None)
     if not conversations:
         raise IngestError("holds no conversation between a user and a model", remedy="export it again")
@@ -155,6 +157,23 @@ def _rows(places: Sequence[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
             yield from ((f"{place}[{number}]", one) for number, one in enumerate(value))
         else:
             yield place, value
+
+
+_MESSAGE_LISTS = ("messages", "conversations", "conversation", "chat_messages", "history", "turns")
+
+
+def _unanswered(rows: Iterable[tuple[str, Json]], conversations: Sequence[Conversation]) -> list[IngestError | None]:
+    """An error for each row of chats that holds messages without an answer, and no state of a chat that others hold."""
+    said = {repr(_words_of(one.records[0])) for one in conversations if one.records}
+    errors: list[IngestError | None] = []
+    for place, value in rows:
+        listed = [objects_in(value.get(key)) for key in _MESSAGE_LISTS] if isinstance(value, dict) else []
+        messages = next((some for some in listed if some and read_record(some[0]) is not None), None)
+        is_alone = messages is not None and repr(_words_of(messages[0])) not in said
+        if place and is_alone and not any(True for _ in _within(value, (), 0)):
+            remedy = "leave it out, or export it with what the model answered"
+            errors.append(IngestError("holds messages and no answer of a model", place=place, remedy=remedy))
+    return errors
 
 
 def _failure(record: tuple[str, Json], *, is_log: bool) -> IngestError | None:

@@ -29,8 +29,8 @@ _RESPONSES = (
 _ASKED = ("messages", "input", "contents", "input_messages", "request_messages", "RequestMessages")
 _ANSWERED = ("output", "completion", "output_messages", "response_messages", "ResponseMessages")
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
-_BODIES = ("body", "inputBodyJson", "outputBodyJson")
-"""Where a request over HTTP, or Bedrock's log of invocations, holds what was sent."""
+_BODIES = ("body", "inputBodyJson", "outputBodyJson", "postData", "content")
+"""Where a request over HTTP, Bedrock's log of invocations, or a browser's HAR file holds what was sent."""
 _ABOUT = {
     "model": "model", "modelVersion": "model", "usage": "usage", "usageMetadata": "usageMetadata", "created": "created",
     "created_at": "created", "createTime": "created",
@@ -120,8 +120,14 @@ def _object(value: Record, names: Sequence[str]) -> Record:
     first = next(
         (inner for one in listed if isinstance(inner := _whole(one) if names is _RESPONSES else one, dict)), {}
     )
-    bodies = (opened(first.get(name)) for name in _BODIES)
-    return next((body for body in bodies if isinstance(body, dict)), first)
+    bodies = (body for name in _BODIES if isinstance(body := opened(first.get(name)), dict))
+    return next((_sent(body) for body in bodies if "parts" not in body), first)
+
+
+def _sent(body: dict[str, Json]) -> Record:
+    """The JSON in the text of a body, as HAR files and cassettes of VCR keep it; any other body as it is."""
+    texts = (opened(body.get(name)) for name in ("text", "string"))
+    return next((text for text in texts if isinstance(text, dict)), body)
 
 
 def _whole(value: Json) -> Json:

@@ -37,7 +37,7 @@ _READ = frozenset({
     "stepnumber", "modeloutput", "observations", "modelinputmessages", "modeloutputmessage", "codeaction",
     "actionoutput", "isfinalanswer", "source", "functioncall", "blocks", "contents", "author", "recipient", "channel",
     "query", "answer", "agentthoughts", "messagedata", "mes", "swipes", "usedtools", "conversationid", "speaker",
-    "utterance", "body",
+    "utterance", "body", "toolresults",
 })  # fmt: skip
 """Fields that the forms here read, or that number and sort records; names as `plain_name` writes them."""
 _READ_OF_CALLS = frozenset(
@@ -336,6 +336,19 @@ def _dify(record: Record) -> list[Message] | None:
     return [*messages, *([Message("assistant", as_text(record["answer"]))] if record["answer"] else [])]
 
 
+def _eleven_labs(record: Record) -> list[Message] | None:
+    """A turn of ElevenLabs' agents: words, the calls of tools, or what these gave back."""
+    role = _ROLES.get(str(record.get("role")))
+    if role is None or not {"tool_calls", "tool_results"} <= record.keys():
+        return None
+    calls = [_call(one.get("tool_name"), one.get("params_as_json"), one.get("request_id"))
+             for one in objects_in(record["tool_calls"])]  # fmt: skip
+    given = [_result(one.get("request_id"), one.get("result_value"), one.get("tool_name"))
+             for one in objects_in(record["tool_results"])]  # fmt: skip
+    words = as_text(record.get("message"))
+    return [*_joined([*([Message(role, words)] if words else []), *calls]), *given]
+
+
 def _flowise(record: Record) -> list[Message] | None:
     """A message of Flowise's chat, with the tools that were used for it."""
     role, words = _ROLES.get(str(record.get("role"))), record.get("content")
@@ -537,7 +550,7 @@ def _browser_use(record: Record) -> list[Message] | None:
 
 
 _FORMS: tuple[Callable[[Record], list[Message] | None], ...] = (
-    _invocations, _dify, _flowise, _chat_gpt, _share_gpt, _letta, _copilot, _cursor, _pydantic, _gemini_cli,
-    _smolagents, _browser_use, _silly_tavern, _of_type, _wrapped, _parts, _known, _sender,
+    _eleven_labs, _invocations, _dify, _flowise, _chat_gpt, _share_gpt, _letta, _copilot, _cursor, _pydantic,
+    _gemini_cli, _smolagents, _browser_use, _silly_tavern, _of_type, _wrapped, _parts, _known, _sender,
 )  # fmt: skip
 """Asked in this order, the more particular first."""

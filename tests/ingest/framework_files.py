@@ -147,6 +147,22 @@ def pydantic_hosted() -> list[Row]:
     ]  # fmt: skip
 
 
+def legacy() -> list[Row]:
+    """Messages with one call of a function, as OpenAI wrote them first."""
+    return [ASKED, {"role": "assistant", "content": None, "function_call": {"name": NAME, "arguments": TEXT}},
+            {"role": "function", "name": NAME, "content": RESULT}, ANSWERED]  # fmt: skip
+
+
+def eleven_labs() -> Row:
+    call = {"request_id": ID, "tool_name": NAME, "params_as_json": TEXT}
+    given = {"request_id": ID, "tool_name": NAME, "result_value": RESULT, "is_error": False}
+    turns = [("user", GOAL, [], []), ("agent", None, [call], []), ("agent", None, [], [given]),
+             ("agent", ANSWER, [], [])]  # fmt: skip
+    return {"conversation_id": SESSION, "transcript": [
+        {"role": role, "message": words, "tool_calls": calls, "tool_results": results}
+        for role, words, calls, results in turns]}  # fmt: skip
+
+
 RUNS: dict[str, Callable[[], bytes]] = {
     "langchain's table": lambda: dumped(sql_history()), "agents sdk's table": lambda: dumped(agents_session()),
     "langchain's executor": lambda: dumped(executor()), "dspy's react": lambda: dumped(re_act()),
@@ -155,6 +171,7 @@ RUNS: dict[str, Callable[[], bytes]] = {
     "the ai sdk's steps": lambda: dumped(ai_sdk(is_whole=True)),
     "the ai sdk's steps alone": lambda: dumped(ai_sdk(is_whole=False)),
     "pydantic ai's hosted tool": lambda: dumped(pydantic_hosted()),
+    "openai's first calls": lambda: dumped(legacy()), "elevenlabs": lambda: dumped(eleven_labs()),
     "calls as text": lambda: dumped([
         {**one, "tool_calls": json.dumps(one["tool_calls"])} if one.get("tool_calls") else one for one in openai()]),
     "haystack": lambda: dumped(haystack()), "langgraph's history": lambda: dumped(thread_history()),
@@ -204,6 +221,15 @@ SHORT: dict[str, Callable[[], bytes]] = {
                                       for kind, words in (("USER", GOAL), ("ASSISTANT", ANSWER))]),
     "cohere": lambda: dumped({"message": GOAL, "response": {"text": ANSWER, "chat_history": [
         {"role": "USER", "message": GOAL}, {"role": "CHATBOT", "message": ANSWER}]}}),
+    "retell": lambda: dumped({"call_id": "c", "transcript_object": [ASKED, {"role": "agent", "content": ANSWER}]}),
+    "a refusal": lambda: dumped([ASKED, {"role": "assistant", "content": None, "refusal": ANSWER}]),
+    "a sound": lambda: dumped([ASKED, {"role": "assistant", "content": None, "audio": {"transcript": ANSWER}}]),
+    "har": lambda: dumped({"log": {"entries": [{
+        "request": {"postData": {"text": json.dumps({"messages": [ASKED]})}},
+        "response": {"content": {"text": json.dumps({"choices": [{"message": ANSWERED}]})}}}]}}),
+    "vcr": lambda: dumped({"interactions": [{
+        "request": {"body": json.dumps({"messages": [ASKED]})},
+        "response": {"body": {"string": json.dumps({"choices": [{"message": ANSWERED}]})}}}]}),
     "upper case": lambda: dumped([{"role": "USER", "content": GOAL}, {"role": "Assistant", "content": ANSWER}]),
     "kebab case": lambda: dumped({"chat-messages": [ASKED, ANSWERED]}),
     "turns": lambda: dumped({"conversation": {"turns": [ASKED, ANSWERED]}}),

@@ -495,3 +495,13 @@ def test_updates_of_a_graph_are_one_run_and_chats_of_both_sides_stay_apart() -> 
     assert isinstance(trace, Trace)
     assert [span.kind for span in trace.spans] == ["AGENT", "LLM", "TOOL", "LLM"]
     assert (trace.goal, trace.final_answer) == (None, ANSWER)
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+def test_a_chat_without_an_answer_is_named_beside_those_that_have_one(is_list: bool) -> None:
+    rows = [{"messages": made.openai()}, {"messages": [{"role": "user", "content": "Anyone there?"}]}]
+    refused, trace = read_all(made.dumped(rows) if is_list else made.lines(rows), "chats.jsonl")
+    assert isinstance(trace, Trace)
+    assert isinstance(refused, Rejected)
+    assert (refused.place, refused.reason) == (
+        "[1]" if is_list else "line 2", "holds messages and no answer of a model")  # fmt: skip
