@@ -27,7 +27,7 @@ def _price(prices: Prices) -> str:
 
 
 def estimate(spec: RunSpec, home: Path) -> pd.DataFrame:
-    """One row a judge and model, the total last: calls, tokens, and US dollars in four ways (NaN: no price known).
+    """One row per judge and model, the total last: calls, tokens, and US dollars in four ways (NaN: no price known).
 
     Raises `EstimateError`.
     """

@@ -121,7 +121,7 @@ class Traces(Sequence[ShownTrace]):
         return span_frame(one.trace for one in self._traces)
 
     def messages(self) -> pd.DataFrame:
-        """Give one row a message."""
+        """Return one row per message."""
         return rows.messages_frame(one.trace for one in self._traces)
 
     def to_arrow(self) -> pa.Table:
@@ -148,7 +148,7 @@ class Workspace:
             return ShownTrace(next(rows.traces_of(connection, [trace_id])))
 
     def traces(self) -> pd.DataFrame:
-        """Give one row a trace with its summary."""
+        """Return one row per trace with its summary."""
         return self._rows(rows.trace_rows)
 
     def spans(self, traces: Collection[str] | None = None) -> pd.DataFrame:
@@ -156,7 +156,7 @@ class Workspace:
         return self._rows(lambda connection: rows.span_rows(connection, traces))
 
     def messages(self, traces: Collection[str] | None = None) -> pd.DataFrame:
-        """Give one row a message, of all traces or of these."""
+        """Return one row per message, of all traces or of these."""
         return self._rows(lambda connection: rows.message_rows(connection, traces))
 
     def to_arrow(self, traces: Collection[str] | None = None) -> pa.Table:
@@ -168,23 +168,23 @@ class Workspace:
         return self._rows(rows.label_rows)
 
     def scores(self) -> pd.DataFrame:
-        """Give one row a score that a person gave."""
+        """Return one row per score that a person gave."""
         return self._rows(rows.score_rows)
 
     def reviews(self) -> pd.DataFrame:
-        """Give one row a trace that a person opened, with its status."""
+        """Return one row per trace that a person opened, with its status."""
         return self._rows(rows.review_rows)
 
     def verdicts(self) -> pd.DataFrame:
-        """Give one row a verdict or failure of a judge."""
+        """Return one row per verdict or failure of a judge."""
         return self._rows(rows.verdict_rows)
 
     def findings(self) -> pd.DataFrame:
-        """Give one row a finding of a judge."""
+        """Return one row per finding of a judge."""
         return self._rows(rows.finding_rows)
 
     def matches(self) -> pd.DataFrame:
-        """Give one row a pair of an error and a finding: proposed, confirmed or rejected."""
+        """Return one row per pair of an error and a finding: proposed, confirmed or rejected."""
         return self._rows(rows.match_rows)
 
     def judge(
@@ -326,7 +326,7 @@ async def judge_async(
 def alpha(ratings: pd.DataFrame, level: reliability.Level = "interval") -> pd.Series:
     """Give Krippendorff's alpha of ratings: value, low, high, n and the reason where it is undefined.
 
-    `ratings`: unit, rater, value; one row a rating. Source: Krippendorff (2011), by the library `krippendorff`.
+    `ratings`: unit, rater, value; one row per rating. Source: Krippendorff (2011), by the library `krippendorff`.
     """
     _must_have(ratings, "ratings", ("unit", "rater", "value"))
     matrix = reliability.rating_matrix(ratings)

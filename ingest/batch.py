@@ -47,9 +47,9 @@ class Report:
     trace_ids: list[str] = field(default_factory=list)
     evaluated: list[str] = field(default_factory=list)
     completed: list[str] = field(default_factory=list)
-    """What late files added to traces that were stored, a line a trace."""
+    """What late files added to traces that were stored, one line per trace."""
     waiting: list[str] = field(default_factory=list)
-    """Log records that are kept until the spans of their trace come, a line a file."""
+    """Log records that are kept until the spans of their trace come, one line per file."""
     bytes: int = 0
     gaps: dict[str, Gaps] = field(default_factory=dict)
     """What could not be read of the new traces of each file."""

@@ -67,7 +67,7 @@ def parse_document(data: bytes, place: str = "") -> Document:
 
 
 def parse_documents(data: bytes) -> Iterator[Document]:
-    """Every JSON document of a file: one, or one a line, or several written one after another.
+    """Every JSON document of a file: one, or one per line, or several written one after another.
 
     A document that cannot be read is yielded with its `error`, and the rest goes on.
     """
@@ -411,7 +411,7 @@ def _first_lines(text: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _lines(text: bytes) -> Iterator[Document]:
-    """One document a line, read as they are asked for: a long file is never held twice."""
+    """One document per line, read as they are asked for: a long file is never held twice."""
     number = position = 0
     while position < len(text):
         end = text.find(b"\n", position)

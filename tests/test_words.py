@@ -31,8 +31,10 @@ BANNED = {
     r"|\b(position|place|end|rest|share|effects) (in|of) the run\b|\bof the whole run\b|^%\{\S+\} of the run":
         "repeat (of a judge) or trace (of an agent)",
     r"\b(errors|findings|tokens|dollars|minutes|predictions|requests|bytes) an? (trace|error|answer|second|month)\b"
-    r"|\bmeans a trace\b":
-        "per trace, per error",
+    r"|\bmeans a trace\b|\b(an?|one) (request|span|message|row|record|document|chat) a (line|row|trace|judge)\b":
+        "per trace, per error, per line",
+    r"\bverdicts? (on|of) (an?|the|unmatched) findings?\b|\b(people|person|annotator|reviewer)['’]?s?['’]? verdicts?\b":
+        "review (of a finding); a verdict is a judge's answer",
     r"\bgold errors?\b|\b(share )?in gold\b|\bhuman or gold\b": "reference errors; gold is what was adjudicated",
     r"\{[^{}]*\}/\$?\{[^{}]*\} (mine|\$?\{name)|\d/\d+ mine": "name what is counted",
     r"\bWhat the reveal changed\b|\bWrite gold\b|\bwhat a judge reads\b|\bbehind it\b":

@@ -73,7 +73,7 @@ def why_nothing(measured: WorkspacePilot | None) -> str:
 
 
 def pilot_lines(measured: WorkspacePilot | None) -> list[str]:
-    """What the pilot says, a line a fact."""
+    """What the pilot says, one line per fact."""
     if measured is None:
         return []
     pilot, who = measured.pilot, " less ".join(measured.judge_models)

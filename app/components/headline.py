@@ -15,7 +15,7 @@ MOST = 8  # tiles: two rows at a width of 1280
 
 
 def headline(rows: pd.DataFrame, *, title: str, about: str) -> None:
-    """A tile a row of label, value, low, high, n, reason and (where known) ceiling; `about` defines the estimate."""
+    """One tile per row of label, value, low, high, n, reason and (if known) ceiling; `about` defines the estimate."""
     known = rows[rows["n"] > 0]
     if known.empty:
         return

@@ -67,7 +67,7 @@ def _known(place: str, now: Revision) -> _Known:
 
 
 def rate_rows(executions: list[Execution], *, is_judged: bool) -> pd.DataFrame:
-    """A row a capability of the executions that may be counted together: label, key, value, low, high, n, reason."""
+    """One row per capability of executions that may be counted together: label, key, value, low, high, n, reason."""
     rows = []
     for key, group in grouped(one for one in executions if one.counts).items():
         names = [

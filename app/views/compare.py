@@ -291,7 +291,7 @@ def scores_and_replies(comparison: Comparison) -> None:
 
 
 def score_table(comparison: Comparison) -> pd.DataFrame:
-    """dimension, reference, judge, difference, state: one row a dimension that either side spoke of."""
+    """dimension, reference, judge, difference, state: one row per dimension that either side spoke of."""
     reference = {score.dimension: score for score in comparison.scores}
     judged = {cell.rubric: cell.outcome for cell in comparison.cells}
     rows = []

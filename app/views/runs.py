@@ -330,7 +330,7 @@ VOTE_SHARES = {"unanimous": "several", "tied": "n", "absent": "members"}
 
 
 def votes_table(outcomes: list[JuryOutcome]) -> tuple[str, str] | None:
-    """How the models voted, a row a judge; the judge and the share whose cell is chosen."""
+    """How the models voted, one row per judge; the judge and the share whose cell is chosen."""
     table = jury_table(votes_of(outcomes, "the jury"))
     text, few = table[["dimension", "n"]], pd.DataFrame(index=table.index)
     for name, of in VOTE_SHARES.items():

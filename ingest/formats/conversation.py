@@ -1,4 +1,4 @@
-"""A conversation with a model by itself: a list of messages, a message a line, or an object that holds them.
+"""A conversation with a model by itself: a list of messages, one message per line, or an object that holds them.
 
 Requests and saved chats of providers and frameworks, states of LangGraph, sessions of Gemini CLI, Qwen Code, Copilot
 CLI, Cursor, Goose, OpenCode, Cline, Strands, ADK, Pi, Amp and Kimi, exports of ChatGPT and Claude, AG-UI's and

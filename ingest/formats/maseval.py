@@ -60,7 +60,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
 
 def reports_in(data: bytes) -> Iterator[tuple[str, Json, IngestError | None]]:
-    """Every report of a file with its place: of one list, one object, or one a line."""
+    """Every report of a file with its place: of one list, one object, or one per line."""
     for document in parse_documents(data):
         items = document.value if isinstance(document.value, list) else [document.value]
         for number_, item in enumerate(items):

@@ -1,4 +1,4 @@
-"""MLflow: `trace.to_json()`, one trace, a list of them or one a line, the frame of `mlflow.search_traces()`, and
+"""MLflow: `trace.to_json()`, one trace, a list of them or one per line, the frame of `mlflow.search_traces()`, and
 what its REST interface answers to `traces/get` (`trace_info` and spans as OTLP writes them).
 
 Schema: `mlflow.entities.Trace.to_dict`, versions 2 (context), 3 (base64 ids) and 4 (hexadecimal ids). Assessments are

@@ -1,4 +1,4 @@
-"""The OpenTelemetry SDK's own JSON: `span.to_json()` a line, and what its console exporters print.
+"""The OpenTelemetry SDK's own JSON: one `span.to_json()` per line, and what its console exporters print.
 
 Log records (`LogRecord.to_json()`) in the same stream, or in the file beside it, are joined to their spans.
 """

@@ -1,4 +1,4 @@
-"""OTLP: JSON (a request, a request a line as the collector's file exporter writes, or the same in a wrapper), protobuf.
+"""OTLP: JSON (a request, one request per line as the collector writes files, or the same in a wrapper) and protobuf.
 
 Fields: opentelemetry-proto, `trace/v1/trace.proto` and `logs/v1/logs.proto`; names in camelCase or snake_case.
 Wrappers: Tempo's `batches` and `{"trace": ...}`, Jaeger's `{"result": ...}`, Phoenix's and others' bare spans under

@@ -51,7 +51,7 @@ def note_spans(value: Json, marks: Set[str], key: str, warnings: list[str]) -> N
     count = _count(value, marks)
     if count:
         warnings.append(
-            f"unread_spans: {key!r} holds {counted(count, 'span')} outside its list of spans; not read as spans"
+            f"unread_spans: {key!r} holds {counted(count, 'span')} outside the list of spans; not read as spans"
         )
 
 

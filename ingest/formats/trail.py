@@ -1,4 +1,4 @@
-"""TRAIL (Patronus): spans nested in one JSON document a trace, and the hub's parquet form of the same.
+"""TRAIL (Patronus): spans nested in one JSON document per trace, and the hub's parquet form of the same.
 
 The format as measured on the real files is described in the README's map of formats; every attribute value is
 text, durations are ISO 8601, event keys are capitalised, and `logs` hold the right answers.

@@ -1,4 +1,4 @@
-"""Zipkin's JSON, version 2: a list of spans, a list of traces (each a list of spans), or a span a line."""
+"""Zipkin's JSON, version 2: a list of spans, a list of traces (each a list of spans), or one span per line."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.intervals import DRAWS, share_bounds
 
 EVIDENCE_PAIRS: Final = ("trace_id", "error_id", "dimension", "evidence", "iou")
-"""One row a caught error and the finding that it matches. `evidence` says what can be compared (`EVIDENCE`); `iou` is
+"""One row per caught error and the finding that it matches. `evidence` says what can be compared (`EVIDENCE`); `iou` is
 missing where nothing can."""
 COMPARED: Final = "compared"
 EVIDENCE: Final = (COMPARED, "no quote in the label", "no quote in the finding", "quote not in the trace")

@@ -113,7 +113,7 @@ def _rates(sums: Floats) -> Floats:
 
 
 def _bounds(sums: Floats, draws: int) -> tuple[Floats, Floats]:
-    """Bounds of the rates of sums by trace (traces, 6); a mean a trace by `mean_bounds`, and never below 0."""
+    """Bounds of the rates of sums by trace (traces, 6); a mean per trace by `mean_bounds`, and never below 0."""
     if draws == 0:
         return np.full(len(_RATES), np.nan), np.full(len(_RATES), np.nan)
     low, high = share_bounds(sums[:, ::2], sums[:, 1::2])

@@ -58,7 +58,7 @@ ENOUGH_UNITS: Final = 30
 
 
 def pair_estimates(ratings: pd.DataFrame, *, draws: int = 0) -> pd.DataFrame:
-    """Every pair of raters (people, repeats, judges as raters) on the units that both rated, one row a metric.
+    """Every pair of raters (people, repeats, judges as raters) on the units that both rated, one row per metric.
 
     `ratings`: unit, rater, value on 0..3; optional dimension, judge_model, split, state. One row per judge_model,
     dimension, split, rater_a, rater_b (by name) and metric of `PAIR_METRICS`: value, low, high (`scores.table_bounds`,
@@ -106,7 +106,7 @@ PAIR_KEYS: Final = (*KEYS, "rater_a", "rater_b")
 def _estimates(
     sums: Floats, metrics: Mapping[str, TableFunction], n: int, draws: int
 ) -> list[dict[str, float | int | str | None]]:
-    """A row a metric of score pairs by cluster (clusters, 16), each with the reason where it is undefined."""
+    """One row per metric of score pairs by cluster (clusters, 16), each with the reason where it is undefined."""
     values = _bounded(sums, metrics, draws)
     why: Reason = "no variation" if n else "no units"
     return [

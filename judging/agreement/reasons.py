@@ -49,7 +49,7 @@ def _reason_of_row(
 
 
 def of_long(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
-    """A table of one estimate a row (value, low, high; perhaps ceiling), its `reason` names all that is empty."""
+    """A table of one estimate per row (value, low, high; perhaps ceiling), its `reason` names all that is empty."""
     empty = table.isna()
     gaps = {f"{INTERVAL}: {FLAT}": ~empty["value"] & empty["low"] & bool(draws)}
     if "ceiling" in table.columns:
@@ -104,7 +104,7 @@ def always(reason: Reason) -> Why:
 
 
 def recorded(long: pd.DataFrame, on: Sequence[str]) -> Why:
-    """The reasons of a long table (one metric a row: the columns `on`, metric, reason), for its wide form."""
+    """The reasons of a long table (one metric per row: the columns `on`, metric, reason), for its wide form."""
     keys = long[[*on, "metric"]].itertuples(index=False, name=None)
     known = dict(zip(keys, long["reason"], strict=True))
     return lambda row, name: str(known[(*(row[column] for column in on), name)])

@@ -314,7 +314,7 @@ def score_estimates(
     scored pairs: what is left to read when an estimate is undefined), reason, traces, failed, not_applicable, missing,
     undefined_draws, interval (how the bounds were made). `missing="disagree"`
     counts failed judgements as misses of the four accuracies; the other metrics have no such reading.
-    Intervals: Wilson for accuracies with one pair a trace, else `table_bounds`; `draws=0`: none.
+    Intervals: Wilson for accuracies with one pair per trace, else `table_bounds`; `draws=0`: none.
     """
     pairs = checked_scores(score_pairs)
     metrics = [metric for metric in SCORE_METRICS if metric.name in names]

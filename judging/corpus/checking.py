@@ -29,7 +29,7 @@ FINDINGS = pa.schema(
         ("agent", _TEXT), ("model", _TEXT), ("tool", _TEXT),
     ]
 )  # fmt: skip
-"""A row a finding; agent, model and tool are those of the first span that it cites, empty where that has none.
+"""One row per finding; agent, model and tool are those of the first span that it cites, empty where that has none.
 
 The tool of a model's span is the first that its answer calls.
 """
@@ -39,7 +39,7 @@ SCORES = pa.schema(
         ("reason", _TEXT),
     ]
 )  # fmt: skip
-"""A row a trace and dimension; `score` is empty where the dimension does not apply or the checks failed."""
+"""One row per trace and dimension; `score` is empty where the dimension does not apply or the checks failed."""
 SCHEMAS = {"findings": FINDINGS, "scores": SCORES}
 
 

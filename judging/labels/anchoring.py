@@ -66,7 +66,7 @@ def at_work_blind(connection: Connection, annotator: str) -> frozenset[str]:
 
 
 def anchoring(connection: Connection) -> pd.DataFrame:
-    """What the reveal changed, one row a person who asked for it.
+    """What the reveal changed, one row per person who asked for it.
 
     annotator, submitted and revealed (traces), errors_added (labels made after the reveal), errors_from_judge
     (those of them that share a span and a dimension with a judge's finding), scores_changed and scores_nearer

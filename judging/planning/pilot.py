@@ -74,7 +74,7 @@ def one_way_icc(values: Floats, groups: NDArray[np.integer]) -> float | None:
 
 
 def trace_sums(values: Floats, traces: NDArray[np.integer]) -> Floats:
-    """Return the sums that `clustered` needs, one row a trace (T, 8); `traces` (N,) numbers the trace of each value.
+    """Return the sums that `clustered` needs, one row per trace (T, 8); `traces` (N,) numbers the trace of each value.
 
     Of the n values x of a trace: 1, n, n², Σx, Σx², (Σx)² / n, n Σx, (Σx)².
     """

@@ -58,10 +58,10 @@ class Assumptions:
 def study_table(
     assumptions: Assumptions, goals: Sequence[Goal], *, repeats: Iterable[int] = (1,), people: Iterable[int] = (1,)
 ) -> pd.DataFrame:
-    """Return one row a goal, number of repeats and number of people: `COLUMNS`.
+    """Return one row per goal, number of repeats and number of people: `COLUMNS`.
 
     `traces` is missing, with a `reason`, where the goal cannot be planned from what is given; hours and dollars are NaN
-    where a unit cost is unknown. Agreement of people does not depend on repeats: it has one row a number of people.
+    where a unit cost is unknown. Agreement of people does not depend on repeats: it has one row per number of people.
     """
     rows = [
         _row(assumptions, goal, several, persons)

@@ -190,7 +190,7 @@ def _predictions(connection: Connection) -> pd.DataFrame:
     """cell_key, category, location: what TRAIL's official scorer reads.
 
     Of an imported answer in TRAIL's form every entry as it was written; of any other judge the findings that have a
-    category, a row a citation (unresolved ones as written).
+    category, one row per citation (unresolved ones as written).
     """
     written = _written(connection)
     finding, citation = tables.finding, tables.citation

@@ -669,7 +669,7 @@ def _scoring(cells: pd.DataFrame) -> pd.DataFrame:
 def _findings(
     findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, waiting: pd.DataFrame, filters: Filters
 ) -> pd.DataFrame:
-    """One row a finding of the current cells; `matched`: with an error of the reference compared.
+    """One row per finding of the current cells; `matched`: with an error of the reference compared.
 
     `waiting` names the judgements that no matching has compared with all of these errors.
     """

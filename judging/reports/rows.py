@@ -90,7 +90,7 @@ def traces_of(connection: Connection, ids: Collection[str] | None = None) -> Ite
 
 
 def trace_rows(connection: Connection) -> pd.DataFrame:
-    """Give one row a trace with its summary: spans, tokens, times, goal, final answer, warnings."""
+    """Return one row per trace with its summary: spans, tokens, times, goal, final answer, warnings."""
     return trace_frame(connection)
 
 
@@ -105,7 +105,7 @@ def span_arrow(connection: Connection, ids: Collection[str] | None = None) -> pa
 
 
 def message_rows(connection: Connection, ids: Collection[str] | None = None) -> pd.DataFrame:
-    """Give one row a message: each is stored once in a trace, `message` is its position."""
+    """Return one row per message: each is stored once in a trace, `message` is its position."""
     return messages_frame(traces_of(connection, ids))
 
 
@@ -120,24 +120,24 @@ def messages_frame(traces: Iterable[Trace]) -> pd.DataFrame:
 
 
 def label_rows(connection: Connection) -> pd.DataFrame:
-    """Give one row a current error label, drafts too; hidden repeats are left out."""
+    """Return one row per current error label, drafts too; hidden repeats are left out."""
     rows = error_labels(connection, tables.error_label.c.occasion == 0)
     return _frame([{name: getattr(row, name) for name in LABELS} for row in rows], LABELS)
 
 
 def score_rows(connection: Connection) -> pd.DataFrame:
-    """Give one row a current score of a dimension by a person; hidden repeats are left out."""
+    """Return one row per current score of a dimension by a person; hidden repeats are left out."""
     rows = score_labels(connection, tables.score_label.c.occasion == 0)
     return _frame([{name: getattr(row, name) for name in SCORES} for row in rows], SCORES)
 
 
 def review_rows(connection: Connection) -> pd.DataFrame:
-    """Give one row a trace that a person opened: only with status `submitted` does an absent label mean "no error"."""
+    """Return one row per trace that a person opened; an absent label means "no error" only in status `submitted`."""
     return _frame([{name: getattr(row, name) for name in REVIEWS} for row in reviews(connection)], REVIEWS)
 
 
 def verdict_rows(connection: Connection) -> pd.DataFrame:
-    """Give one row a finished cell: verdicts, and failures, which have no score."""
+    """Return one row per finished cell: verdicts, and failures, which have no score."""
     cell = tables.cell
     columns = ("trace_id", "rubric", "judge_version", "repeat", "state", "score", "criteria", "rationale", "reason",
              "prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd", "latency_s")  # fmt: skip
@@ -158,7 +158,7 @@ def verdict_rows(connection: Connection) -> pd.DataFrame:
 
 
 def finding_rows(connection: Connection) -> pd.DataFrame:
-    """Give one row a finding of a verdict, matched or not."""
+    """Return one row per finding of a verdict, matched or not."""
     cell = tables.cell
     names = version_names(connection)
     columns = (cell.c.cell_key, cell.c.trace_id, cell.c.rubric, cell.c.repeat, cell.c.judge_version)

@@ -65,7 +65,7 @@ class CostEstimate:
     too_long: tuple[str, ...] = ()
 
     def table(self) -> list[dict[str, object]]:
-        """One dict a row: judge, model, calls, prompt_tokens, answer_tokens and a cost by way."""
+        """One dict per row: judge, model, calls, prompt_tokens, answer_tokens and a cost by way."""
         return [_flat(row) for row in (*self.rows, self.total)]
 
     def lines(self) -> list[str]:

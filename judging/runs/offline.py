@@ -47,7 +47,7 @@ def judge_all(
     progress: Progress | None = None,
     is_dry: bool = False,
 ) -> dict[str, object]:
-    """Judge `traces` (default: all) offline under `dimensions`; one transaction a trace.
+    """Judge `traces` (default: all) offline under `dimensions`; one transaction per trace.
 
     Returns `{"run", "model", "traces", "to_judge", "cells", "states", "findings", "skipped", "cost_usd"}`; `skipped`
     counts cells that this very version of the checks had judged before, on the same content. A dry run (`is_dry`)

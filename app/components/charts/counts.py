@@ -153,7 +153,7 @@ BOX = ("label", "n", "low", "q1", "median", "q3", "high", "outliers")
 
 
 def box_numbers(values: pd.DataFrame) -> pd.DataFrame:
-    """What `boxes` draws of `values` (label, value), one row a label: a browser need not hold every value.
+    """What `boxes` draws of `values` (label, value), one row per label: a browser need not hold every value.
 
     Quartiles as Plotly's own (Hazen); `low` and `high` are the values farthest out that lie within 1.5 times the
     quartiles' distance of them, `outliers` those beyond.

@@ -52,7 +52,7 @@ CEILING: Final = "between people"
 
 
 def forest(estimates: pd.DataFrame, *, title: str, metric: Metric | None = None) -> go.Figure:
-    """One row a judge: estimate and 95 % interval, hollow where n < 10; undefined ones are named; each can be clicked.
+    """One row per judge: estimate and 95 % interval, hollow where n < 10; undefined ones are named; all can be clicked.
 
     `metric` gives the ends of the axis, which way is good, and the line of the best value; without it 0 to 1.
 
@@ -102,7 +102,7 @@ def forest(estimates: pd.DataFrame, *, title: str, metric: Metric | None = None)
 
 
 def ranks(table: pd.DataFrame) -> go.Figure:
-    """One row a judge model, best first: its rank and the ranks that cannot be ruled out.
+    """One row per judge model, best first: its rank and the ranks that cannot be ruled out.
 
     `table` as `ranking.rank_table` gives it for one split, ranks known. `customdata` is (judge_model, recall, n).
     """

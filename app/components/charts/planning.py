@@ -1,4 +1,4 @@
-"""Charts of a planned study: power and width over numbers of traces, a line a number of repeats."""
+"""Charts of a planned study: power and width over numbers of traces, one line per number of repeats."""
 
 from __future__ import annotations
 

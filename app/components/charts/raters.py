@@ -16,7 +16,7 @@ FINAL = "final"
 
 
 def rater_dots(scores: Mapping[str, Mapping[str, float | None]], final: Mapping[str, float | None]) -> go.Figure:
-    """One row a dimension, one mark a rater, shifted a little so that equal scores stay apart; a ring is the final one.
+    """One row per dimension, one mark per rater, shifted so that equal scores stay apart; a ring is the final one.
 
     "Not applicable" (None) stands left of 0. `customdata` is (rater, dimension).
     """

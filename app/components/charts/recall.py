@@ -14,7 +14,7 @@ CONFIRMED = 1.05
 
 
 def threshold_lines(table: pd.DataFrame) -> go.Figure:
-    """A line a judge: recall over the confidence from which proposed matches count; a diamond: confirmed alone.
+    """One line per judge: recall over the confidence from which proposed matches count; a diamond: confirmed alone.
 
     `table`: `match_rates.match_thresholds` with a `label` for each judge. `customdata` is (label, low, high, n).
     """
@@ -50,7 +50,7 @@ _ESTIMATE = "recall %{y:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}], n = %
 
 
 def cost_front(table: pd.DataFrame, *, spent: str, title: str) -> go.Figure:
-    """Dollars or tokens a trace against recall or F1, a mark a judge model; a line joins those that none beats in both.
+    """Dollars or tokens per trace against recall or F1, one mark per judge model; a line joins those unbeaten in both.
 
     `table`: `costs.cost_agreement` of one metric, with a `label` for each judge model; `spent` names its column across.
     The front is by the estimates in dollars, and is drawn over dollars alone. `customdata` is (label, low, high, n,
@@ -105,7 +105,7 @@ def _of_share(figure: go.Figure, title: str) -> go.Figure:
 
 
 def period_dots(table: pd.DataFrame) -> go.Figure:
-    """Recall with its interval in each period of labelling, a line a judge.
+    """Recall with its interval in each period of labelling, one line per judge.
 
     `table`: `over_time.recall_by_period` of one kind of period, with a `label` for each judge.
     """

@@ -146,7 +146,7 @@ def shortened(text: str, most: int = 34) -> str:
 
 
 def name_rows(figure: go.Figure, names: Sequence[str], shown: Sequence[str] | None = None) -> None:
-    """One row a name, read from the top; long names are shortened on the axis alone."""
+    """One row per name, read from the top; long names are shortened on the axis alone."""
     texts = [shortened(name) for name in names] if shown is None else list(shown)
     figure.update_yaxes(
         type="category", categoryorder="array", categoryarray=list(names)[::-1], range=[-0.6, len(names) - 0.4],

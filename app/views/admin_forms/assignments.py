@@ -52,7 +52,7 @@ def show_assignments() -> None:
 def people_by_queue(
     known: list[Any], names: list[str], loads: list[places.Load], assigned: dict[int, Assignments]
 ) -> pd.DataFrame:
-    """One row a person, one column a queue."""
+    """One row per person, one column per queue."""
     by_place = {(load.annotator, load.queue_key): load for load in loads}
     everyone = sorted({*names, *(load.annotator for load in loads)})
     rows = []

@@ -502,7 +502,7 @@ def shut(row: Any, state: str) -> None:
 
 
 def items_table(queue_key: int) -> pd.DataFrame:
-    """One row a live item, one column a person with the state of their work; see `matrix`."""
+    """One row per live item, one column per person with the state of their work; see `matrix`."""
     with read_transaction(workspace().engine) as connection:
         rows = places.assignments(connection, queue_key, now=now())
         assigned = places.assigned_names(connection, queue_key)

@@ -163,7 +163,7 @@ SENSITIVITY_WORDS = {
 
 
 def sensitivity_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """`match_rates.match_sensitivity` in words, a row a judge."""
+    """`match_rates.match_sensitivity` in words, one row per judge."""
     rows = table.to_dict("records")
     cells = {words: [_sensitivity_text(row, name) for row in rows] for name, words in SENSITIVITY_WORDS.items()}
     return pd.DataFrame({"judge": table["label"], "errors": table["positives"], **cells})

@@ -199,7 +199,7 @@ def _chosen_rate(rates: tuple[str, ...], start: str, *, key: str) -> str:
 def _matrix(
     estimates: pd.DataFrame, tests: pd.DataFrame | None, by: SliceBy, *, key: str
 ) -> tuple[str, str, str, str] | None:
-    """A row a judge, a column a slice, and the tests; the slice, judge model, dimension and split of a chosen cell."""
+    """One row per judge, one column per slice, and tests; slice, judge model, dimension, split of a chosen cell."""
     if estimates.empty:
         st.caption(_why_none(by))
         return None

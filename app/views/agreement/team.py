@@ -57,7 +57,7 @@ def team_card(filters: Filters) -> None:
 
 
 def team_table(table: pd.DataFrame) -> int | None:
-    """A row a person, means with their interval and n; the position of the one that is chosen."""
+    """One row per person, means with their interval and n; the position of the one that is chosen."""
     text, few = table[["annotator", *COUNTS]], pd.DataFrame(index=table.index)
     for name, unknown in TEAM_MEANS.items():
         rows = table[[name, f"{name}_low", f"{name}_high", f"{name}_n"]].set_axis(["value", "low", "high", "n"], axis=1)
