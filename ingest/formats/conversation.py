@@ -140,7 +140,8 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
     if conversations:
         is_log = any(one.is_call for one in conversations)
         errors = [_failure(one, is_log=is_log) for one in (_rows(places) if is_log else places)]
-        errors += [] if is_log else _unanswered(_rows(places), conversations)
+        chats = [] if is_log else [*_rows(places)]
+        errors += _unanswered(chats, conversations) if len(chats) > len(conversations) else []
         yield from (rejected(source.file, error) for error in errors if error is not None)
     if not conversations:
         raise IngestError("holds no conversation between a user and a model", remedy="export it again")
@@ -342,7 +343,8 @@ def _continued(conversations: list[Conversation]) -> list[Conversation]:
     for one in conversations:
         session, said = _shared_id(one), _said(one.records)
         keys = [(session, words, number) for number, words in enumerate(said)]
-        before = next((n for n in range(len(said) - 1, 0, -1) if keys[n] in place_of), None)
+        longest = len(said) - 1 - one.is_call  # a call that says nothing new is one more call
+        before = next((n for n in range(longest, 0, -1) if keys[n] in place_of), None)
         if session is not None and before is not None:
             place = place_of.pop(keys[before])
             joined[place] = joined[place]._replace(records=(*joined[place].records, *one.records[before:]))

@@ -505,3 +505,10 @@ def test_a_chat_without_an_answer_is_named_beside_those_that_have_one(is_list: b
     assert isinstance(refused, Rejected)
     assert (refused.place, refused.reason) == (
         "[1]" if is_list else "line 2", "holds messages and no answer of a model")  # fmt: skip
+
+
+def test_a_call_that_was_made_again_is_no_part_of_the_first() -> None:
+    row = {"request": {"messages": [ASKED]}, "response": {"choices": [{"message": {
+        "role": "assistant", "content": ANSWER}}]}}  # fmt: skip
+    traces = read_all(made.lines([row, row, row]), "log.jsonl")
+    assert [one.final_answer for one in traces if isinstance(one, Trace)] == [ANSWER] * 3
