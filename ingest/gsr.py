@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from statistics import stdev
 from typing import Literal, get_args
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.execution_outcome import (
     EXECUTION_RAISED,
     EXECUTION_RAISED_UNSCORED,
@@ -17,7 +18,7 @@ from tracejury.ingest.formats.gaia2.execution_outcome import (
     TIME_LIMIT,
 )
 from tracejury.ingest.formats.gaia2.setting import SETTING
-from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, whole, word
+from tracejury.ingest.formats.gaia2.values import number, sequence, whole, word
 from tracejury.ingest.formats.maseval import SCORED_STATUSES
 from tracejury.ingest.trace import Json, Outcome
 
@@ -231,7 +232,7 @@ def execution_of(
     trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, duration_s: float | None
 ) -> Execution:
     """The execution of a trace by its outcome and its attributes."""
-    setting = mapping(attributes.get(SETTING))
+    setting = object_in(attributes.get(SETTING))
     harness = word(setting.get("harness")) or "unknown"
     entry = _verdict_of_maseval(attributes) if harness == "MASEval" else {}
     return Execution(
@@ -284,7 +285,7 @@ def _superseded(execution: Execution, newest: Execution) -> Execution:
 
 def execution_status(result: Outcome, attributes: Mapping[str, Json]) -> ExecutionStatus:
     """How the execution ended, in one word for every harness: its own where it was made here, else by the file."""
-    own = word(mapping(attributes.get("row")).get("execution_status"))
+    own = word(object_in(attributes.get("row")).get("execution_status"))
     if own in STATUSES:
         return own
     of_maseval = _OF_MASEVAL.get(result.row_status or "") if result.source == "maseval" else None
@@ -314,7 +315,7 @@ def maseval_score(result: Outcome, entry: Mapping[str, Json]) -> float | None:
 
 
 def _verdict_of_maseval(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    entries = (mapping(item) for item in sequence(attributes.get("eval")))
+    entries = (object_in(item) for item in sequence(attributes.get("eval")))
     return next((entry for entry in entries if "gsr" in entry), {})
 
 

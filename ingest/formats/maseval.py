@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracejury.ingest.conventions.message_json import ParsedMessage, read_turn
-from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.fields import Fields, object_in
 from tracejury.ingest.formats.gaia2.execution_outcome import JUDGE_RAISED, outcome_warnings, status_of
 from tracejury.ingest.formats.gaia2.lite import unwrapped
 from tracejury.ingest.formats.gaia2.setting import SETTING, maseval_setting
 from tracejury.ingest.formats.gaia2.values import (
     kept,
-    mapping,
     name_part,
     number,
     sequence,
@@ -99,7 +98,7 @@ class _Speaker:
 def _trace(value: Json, source: Source) -> Trace:
     if not looks_like_report(value):
         raise IngestError("not a MASEval report: it lacks task_id and status", remedy="leave it out")
-    report = mapping(value)
+    report = object_in(value)
     trace_id = report_id(report)
     outcome = report_outcome(report)
     fields = Fields(report, warnings=outcome_warnings(outcome))
@@ -138,7 +137,7 @@ def report_id(report: Mapping[str, Json]) -> str:
 
 def _usage(report: Mapping[str, Json]) -> list[int | None]:
     """The tokens of all its models' calls: MASEval counts them for the execution alone."""
-    models = [mapping(model) for model in mapping(mapping(report.get("usage")).get("models")).values()]
+    models = [object_in(model) for model in object_in(object_in(report.get("usage")).get("models")).values()]
     names = ("input_tokens", "output_tokens", "total_tokens")
     return tokens([sum(whole(model.get(name)) or 0 for model in models) for name in names])
 
@@ -148,8 +147,8 @@ def report_outcome(report: Mapping[str, Json]) -> Outcome:
 
     Where the judge raised in the last turn MASEval itself counts 0 (rationale "Exception"): here there is no score.
     """
-    status, error = text(report.get("status")), mapping(report.get("error"))
-    entry = next((mapping(item) for item in sequence(report.get("eval")) if "gsr" in mapping(item)), None)
+    status, error = text(report.get("status")), object_in(report.get("error"))
+    entry = next((object_in(item) for item in sequence(report.get("eval")) if "gsr" in object_in(item)), None)
     rationale = None if entry is None else text(entry.get("rationale"))
     scored = entry is not None and status in SCORED_STATUSES and rationale != "Exception"
     score = number(entry.get("gsr")) if entry is not None and scored else None
@@ -326,7 +325,7 @@ def _final_answer(
     """The last message to the user; where the task has no such tool, the last thing the only agent said."""
     if answers:
         for document in parse_documents((answers[-1].tool_arguments or "").encode()):
-            return text(mapping(document.value).get("content"))
+            return text(object_in(document.value).get("content"))
     if any((draft.tool_name or "").endswith(_MESSAGE_TO_USER) for draft in drafts) or len(speakers) != 1:
         return None
     last = [messages[speakers[0].positions[place]].content for place in speakers[0].answers]
@@ -341,12 +340,12 @@ def _goal(report: Mapping[str, Json], speakers: Sequence[_Speaker], messages: Se
             if message.role == "user" and message.content:
                 kind, body = unwrapped("user", message.content)
                 return body if kind == "task" else message.content
-    return word(mapping(report.get("task")).get("query"))
+    return word(object_in(report.get("task")).get("query"))
 
 
 def _span(root: SpanDraft, drafts: Sequence[SpanDraft], traces: Fields) -> None:
     times = [time for draft in drafts for time in (draft.start_time, draft.end_time) if time is not None]
-    gathered = from_iso(mapping(traces.peek("metadata")).get("timestamp"))
+    gathered = from_iso(object_in(traces.peek("metadata")).get("timestamp"))
     times += [] if times or gathered is None else [gathered]
     if times:
         root.start_time, root.end_time = min(times), max(times)
@@ -355,8 +354,8 @@ def _span(root: SpanDraft, drafts: Sequence[SpanDraft], traces: Fields) -> None:
 def _attributes(fields: Fields, traces: Fields, speakers: Sequence[_Speaker]) -> dict[str, Json]:
     """All of a report that is no row, no message and no outcome."""
     report = fields.raw
-    task = mapping(mapping(report.get("task")).get("metadata"))
-    environment = mapping(traces.raw.get("environment"))
+    task = object_in(object_in(report.get("task")).get("metadata"))
+    environment = object_in(traces.raw.get("environment"))
     capability = word(environment.get("capability")) or word(task.get("capability"))
     rest = {key: item for key, item in report.items() if key not in _COVERED}
     error = fields.nested("error")
@@ -376,12 +375,12 @@ def _attributes(fields: Fields, traces: Fields, speakers: Sequence[_Speaker]) ->
 
 def _rest_of_traces(traces: Mapping[str, Json]) -> dict[str, Json]:
     rest = {key: kept(item) for key, item in traces.items() if key not in {"agents", "models", "tools", "environment"}}
-    environment = mapping(traces.get("environment"))
-    rest["agents"] = _without(mapping(traces.get("agents")), "messages")
-    rest["models"] = _without(mapping(traces.get("models")), "logs")
-    rest["tools"] = _without(mapping(traces.get("tools")), "invocations")
+    environment = object_in(traces.get("environment"))
+    rest["agents"] = _without(object_in(traces.get("agents")), "messages")
+    rest["models"] = _without(object_in(traces.get("models")), "logs")
+    rest["tools"] = _without(object_in(traces.get("tools")), "invocations")
     if environment:
-        tools = _without(mapping(environment.get("tools")), "invocations")
+        tools = _without(object_in(environment.get("tools")), "invocations")
         rest["environment"] = without_empty({**environment, "tools": tools})
     return without_empty(rest)
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from tracejury.ingest.formats.gaia2.values import mapping, sequence, whole
+from tracejury.ingest.formats.fields import object_in
+from tracejury.ingest.formats.gaia2.values import sequence, whole
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.trace import Json
 from tracejury.judging.gaia2.environment import Gaia2Error
@@ -87,7 +88,7 @@ class Answerer:
         chat = self.judge if is_judge else self.agent
         if chat is None:
             return {"end": "judge_failed", "error": "no judge was named"}
-        messages = [mapping(item) for item in sequence(question.get("messages"))]
+        messages = [object_in(item) for item in sequence(question.get("messages"))]
         parameters = dict(self.judge_parameters if is_judge else self.parameters)
         if stop := question.get("stop"):
             parameters["stop"] = stop
@@ -185,14 +186,14 @@ class ScriptChat:
             return ModelReply(
                 text=item, prompt_tokens=size // 4 + 1, completion_tokens=len(item) // 4 + 1, latency_s=1.0
             )
-        content = mapping(item)
+        content = object_in(item)
         if "hang" in content:
             time.sleep(float(str(content["hang"])))
             raise ModelError("timeout", "the script hung")
         if "error" in content:
             kind: Any = content.get("kind") or "bad_request"
             raise ModelError(kind, str(content["error"]))
-        usage = mapping(content.get("usage"))
+        usage = object_in(content.get("usage"))
         return ModelReply(
             text=str(content.get("text", "")),
             prompt_tokens=whole(usage.get("prompt_tokens")),

@@ -12,7 +12,8 @@ from pathlib import Path
 from sqlalchemy import Engine, select
 
 from tracejury.ingest.batch import ingest
-from tracejury.ingest.formats.gaia2.values import mapping, number, text
+from tracejury.ingest.formats.fields import object_in
+from tracejury.ingest.formats.gaia2.values import number, text
 from tracejury.ingest.gsr import STATUSES, Execution, ExecutionStatus
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.store import read_transaction, schema
@@ -222,7 +223,7 @@ def _leftover(folder: Path) -> Ended | None:
     if not (folder / "job.json").exists():
         return None
     result = folder / "result.json"
-    exported = mapping(parse_json(result.read_bytes())) if result.exists() else None
+    exported = object_in(parse_json(result.read_bytes())) if result.exists() else None
     return Ended(
         how="ended" if exported else "stopped",
         result=exported,
@@ -368,7 +369,7 @@ def _save_partial_trace(job: Job, folder: Path, ended: Ended) -> None:
     live, gui = folder / "live.jsonl", folder / TRACE / "gui" / f"{job.name}.json"
     if gui.exists() or not live.exists() or not (lines := live.read_bytes().splitlines()):
         return
-    export = partial_export(mapping(parse_json(job.scenario.text.encode())), _job_document(job, folder), lines)
+    export = partial_export(object_in(parse_json(job.scenario.text.encode())), _job_document(job, folder), lines)
     gui.parent.mkdir(parents=True, exist_ok=True)
     gui.write_text(json.dumps(export), encoding="utf-8")
 

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracejury.ingest.formats.gaia2.values import mapping, name_part, number, text, whole, word
+from tracejury.ingest.formats.fields import object_in
+from tracejury.ingest.formats.gaia2.values import name_part, number, text, whole, word
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.trace import IngestError, Json
 
@@ -145,6 +146,6 @@ def request_stop(folder: Path) -> None:
 
 def _json_of(file: Path) -> dict[str, Json]:
     try:
-        return mapping(parse_json(file.read_bytes())) if file.exists() else {}
+        return object_in(parse_json(file.read_bytes())) if file.exists() else {}
     except (OSError, IngestError):
         return {}

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tracejury.ingest.formats import gaia2
-from tracejury.ingest.formats.gaia2.values import mapping, text
+from tracejury.ingest.formats.fields import object_in
+from tracejury.ingest.formats.gaia2.values import text
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.trace import IngestError, Json, Source, Trace
 
@@ -16,9 +17,9 @@ LAST_LINES = 20
 
 def partial_export(scenario: Mapping[str, Json], job: Mapping[str, Json], lines: Sequence[bytes]) -> dict[str, Json]:
     """The scenario with the log of its execution so far, in ARE's gui form; a line that is not whole is left out."""
-    metadata = mapping(scenario.get("metadata"))
+    metadata = object_in(scenario.get("metadata"))
     fields: dict[str, Json] = {"run_number": job.get("repeat"), "config": job.get("capability"), "has_exception": True}
-    definition: dict[str, Json] = {**mapping(metadata.get("definition")), **fields}
+    definition: dict[str, Json] = {**object_in(metadata.get("definition")), **fields}
     simulation: dict[str, Json] = {"agent_id": "default", "model_id": job.get("model")}
     return {
         **scenario,
@@ -30,7 +31,7 @@ def partial_export(scenario: Mapping[str, Json], job: Mapping[str, Json], lines:
 def live_trace(folder: Path) -> Trace | None:
     """What an execution has done so far; None where its log holds nothing yet."""
     try:
-        scenario, job = (mapping(parse_json((folder / name).read_bytes())) for name in ("scenario.json", "job.json"))
+        scenario, job = (object_in(parse_json((folder / name).read_bytes())) for name in ("scenario.json", "job.json"))
         lines = (folder / "live.jsonl").read_bytes().splitlines()
     except (OSError, IngestError):
         return None

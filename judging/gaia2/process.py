@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from tracejury.ingest.formats.gaia2.values import mapping
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.trace import IngestError, Json
 from tracejury.judging.gaia2.environment import scrubbed
@@ -89,7 +89,7 @@ class WorkerProcess:
     def _listen(self) -> None:
         for line in self._process.stdout or ():
             try:
-                question = mapping(parse_json(line))
+                question = object_in(parse_json(line))
             except IngestError:
                 continue
             self.state = {name: question.get(name) for name in ("turn", "step", "clock", "last_tool")}
@@ -125,6 +125,6 @@ class WorkerProcess:
     def _result(self) -> dict[str, Json] | None:
         file = self._folder / "result.json"
         try:
-            return mapping(parse_json(file.read_bytes())) if file.exists() else None
+            return object_in(parse_json(file.read_bytes())) if file.exists() else None
         except (OSError, IngestError):
             return None

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from tracejury.ingest.formats.gaia2.values import mapping, text
+from tracejury.ingest.formats.fields import object_in
+from tracejury.ingest.formats.gaia2.values import text
 from tracejury.ingest.trace import Json
 from tracejury.judging.gaia2.answers import Answerer, ScriptChat
 from tracejury.judging.gaia2.environment import AreEnvironment
@@ -41,7 +42,7 @@ def _judged(environment: AreEnvironment, name: str, *, is_stock: bool) -> Proof:
         folder = Path(place)
         (folder / "scenario.json").write_text(scenario.text, encoding="utf-8")
         worker = WorkerProcess(environment.python, _job_document(folder, is_stock=is_stock), answerer)
-        result = mapping(worker.wait(_LIMIT_S, lambda: False).result)
+        result = object_in(worker.wait(_LIMIT_S, lambda: False).result)
     success = result.get("success")
     rationale = text(result.get("rationale")) or text(result.get("exception_message"))
     return Proof(engine=name, success=success if isinstance(success, bool) else None, rationale=rationale)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.export import looks_like_export, read_export
 from tracejury.ingest.formats.gaia2.setting import CAPABILITIES, CONFIGS, place_of
-from tracejury.ingest.formats.gaia2.values import mapping, word
+from tracejury.ingest.formats.gaia2.values import word
 from tracejury.ingest.formats.rows import read_rows
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.trace import IngestError, Json
@@ -98,7 +99,7 @@ def _of_file(file: Path) -> Iterator[Scenario]:
                 yield _scenario(parse_json(str(row.get("data")).encode()), str(row.get("data")), file, place)
         else:
             value = parse_json(data)
-            text = word(mapping(value).get("data"))
+            text = word(object_in(value).get("data"))
             yield _scenario(parse_json(text.encode()) if text else value, text or data.decode("utf-8"), file, "")
     except (IngestError, UnicodeDecodeError) as error:
         raise Gaia2Error(f"{file}: {error}. Try: a scenario in ARE's JSON form") from error

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.entry import Entry
 from tracejury.ingest.formats.gaia2.export import Event
-from tracejury.ingest.formats.gaia2.values import kept, mapping, number, text, without_empty, word
+from tracejury.ingest.formats.gaia2.values import kept, number, text, without_empty, word
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.trace import Json, SpanDraft
 
@@ -84,7 +85,7 @@ def arguments_of(tool: SpanDraft) -> dict[str, Json]:
 def _logged_event(entry: Entry) -> Event:
     fields = entry.fields
     arguments = entry.take("input")
-    args = mapping(arguments) if isinstance(arguments, dict) or arguments is None else {"input": arguments}
+    args = object_in(arguments) if isinstance(arguments, dict) or arguments is None else {"input": arguments}
     output = entry.take("output")
     return Event(
         event_id=entry.id,

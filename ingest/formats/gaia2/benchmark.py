@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.build import ExecutionFiles, execution_trace
 from tracejury.ingest.formats.gaia2.parts import packed
 from tracejury.ingest.formats.gaia2.row import row_attributes, row_evidence
-from tracejury.ingest.formats.gaia2.values import mapping, text, whole, word
+from tracejury.ingest.formats.gaia2.values import text, whole, word
 from tracejury.ingest.parse import json_text, parse_documents, parse_json
 from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
@@ -56,7 +57,7 @@ def looks_like_output(value: Json) -> bool:
 
 
 def looks_like_statistics(value: Json) -> bool:
-    return isinstance(value, dict) and "statistics" in value and "per_capability" in mapping(value["statistics"])
+    return isinstance(value, dict) and "statistics" in value and "per_capability" in object_in(value["statistics"])
 
 
 @lru_cache(maxsize=2)
@@ -70,7 +71,7 @@ def output_rows(data: bytes) -> tuple[OutputRow, ...]:
         except IngestError:
             continue
         if looks_like_output(value):
-            rows.append(_row(mapping(value), f"line {number}", line))
+            rows.append(_row(object_in(value), f"line {number}", line))
     return tuple(rows)
 
 
@@ -122,7 +123,9 @@ def around_bytes(around: Mapping[str, Json]) -> bytes:
 
 def read_statistics(source: Source, outputs: Sequence[Source]) -> Iterator[Rejected]:
     """Statistics hold no trace; with the `output.jsonl` of the executions they only say how many there should be."""
-    total = whole(mapping(mapping(mapping(parse_json(source.data)).get("statistics")).get("global")).get("total_runs"))
+    total = whole(
+        object_in(object_in(object_in(parse_json(source.data)).get("statistics")).get("global")).get("total_runs")
+    )
     rows = sum(len(output_rows(output.data)) for output in outputs)
     if not outputs:
         yield Rejected(
@@ -148,7 +151,7 @@ def _names(statistics: Source, outputs: Sequence[Source]) -> list[str]:
 
 def statistics_setting(data: bytes) -> dict[str, Json]:
     """The agent's model, which the statistics name for all executions of the benchmark."""
-    model = word(mapping(mapping(parse_json(data)).get("metadata")).get("model"))
+    model = word(object_in(object_in(parse_json(data)).get("metadata")).get("model"))
     return {} if model is None else {"agent_model": model}
 
 
@@ -158,7 +161,7 @@ def base_name(path: str) -> str:
 
 def _row(value: dict[str, Json], place: str, line: bytes) -> OutputRow:
     trace = word(value.get("trace_id"))
-    metadata = mapping(value.get("metadata"))
+    metadata = object_in(value.get("metadata"))
     rest = {key: item for key, item in value.items() if key != "metadata"}
     return OutputRow(
         place=place,

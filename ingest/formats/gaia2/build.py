@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.eventlog import condition_checks, replay_events
 from tracejury.ingest.formats.gaia2.execution_outcome import (
     Evidence,
@@ -20,7 +21,7 @@ from tracejury.ingest.formats.gaia2.lite import Lite, refuse_empty
 from tracejury.ingest.formats.gaia2.oracle import expected_events, oracle_details
 from tracejury.ingest.formats.gaia2.rows import Rows
 from tracejury.ingest.formats.gaia2.setting import SETTING, are_setting
-from tracejury.ingest.formats.gaia2.values import kept, mapping, text, without_empty, word
+from tracejury.ingest.formats.gaia2.values import kept, text, without_empty, word
 from tracejury.ingest.formats.gaia2.worldlog import WorldLog
 from tracejury.ingest.times import from_seconds
 from tracejury.ingest.trace import Json, Source, SpanDraft, Trace
@@ -59,7 +60,7 @@ def execution_trace(execution: ExecutionFiles, source: Source) -> Trace:
     """The trace of an execution: its root alone where no more was left. Raises `IngestError` when none ever ran."""
     export = _export(execution)
     rows = _rows(execution, export)
-    row = mapping(execution.attributes.get("row"))
+    row = object_in(execution.attributes.get("row"))
     setting = are_setting(export, row, execution.around, trace_id=execution.trace_id, file=source.file)
     result = outcome(reduce(lambda one, other: one.joined(other), _evidence(execution)))
     rows.root.status = status_of(result)
@@ -89,7 +90,7 @@ def _export(execution: ExecutionFiles) -> Export:
         return execution.lite.as_export()
     if not execution.evidence:
         raise ValueError("an execution needs a file")
-    return empty_export(word(mapping(execution.attributes.get("row")).get("scenario_id")))
+    return empty_export(word(object_in(execution.attributes.get("row")).get("scenario_id")))
 
 
 def _wrong_types(export: Export) -> list[str]:

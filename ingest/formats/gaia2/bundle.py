@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.benchmark import (
     AROUND,
     OUTPUT,
@@ -26,7 +27,6 @@ from tracejury.ingest.formats.gaia2.lite import Lite, looks_like_lite, read_lite
 from tracejury.ingest.formats.gaia2.parts import is_packed, packed, unpacked
 from tracejury.ingest.formats.gaia2.row import looks_like_row, row_attributes, row_evidence
 from tracejury.ingest.formats.gaia2.setting import FORMS, common_setting, place_of
-from tracejury.ingest.formats.gaia2.values import mapping
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
@@ -135,7 +135,7 @@ def _around(source: Source) -> dict[str, Json]:
     """What one file says that all executions of its benchmark share."""
     value = parse_json(source.data)
     if base_name(source.file) == AROUND:
-        return mapping(value)
+        return object_in(value)
     if looks_like_statistics(value):
         return statistics_setting(source.data)
     export = read_lite(value).as_export() if looks_like_lite(value) else read_export(value)
@@ -181,7 +181,7 @@ def _parts(source: Source) -> dict[str, tuple[str, bytes]]:
 
 
 def _around_of(parts: Mapping[str, tuple[str, bytes]]) -> dict[str, Json]:
-    return mapping(parse_json(parts[AROUND][1])) if AROUND in parts else {}
+    return object_in(parse_json(parts[AROUND][1])) if AROUND in parts else {}
 
 
 def _form_of(value: Json) -> str:
@@ -230,7 +230,7 @@ def _read_execution(
         attributes = row_attributes(row.fields)
         used.append((OUTPUT, row.line + b"\n"))
     for source, value in values:
-        if looks_like_row(value) and (execution_row := _row_of_execution(mapping(value), exports)) is not None:
+        if looks_like_row(value) and (execution_row := _row_of_execution(object_in(value), exports)) is not None:
             evidence.append(row_evidence(execution_row, "row"))
             attributes |= row_attributes(execution_row)
             used.append((ROW_FILE, source.data))

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracejury.ingest.conventions.message_json import read_turn
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.eventlog import completed_draft, note_asked
 from tracejury.ingest.formats.gaia2.execution_outcome import status_of
 from tracejury.ingest.formats.gaia2.export import Event
 from tracejury.ingest.formats.gaia2.rows import Rows
-from tracejury.ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
+from tracejury.ingest.formats.gaia2.values import kept, number, sequence, text, whole, without_empty, word
 from tracejury.ingest.parse import inner_json, parse_documents
 from tracejury.ingest.sniff import rejected
 from tracejury.ingest.times import from_iso, from_seconds
@@ -87,13 +88,13 @@ def read_cli(sources: Sequence[Source], source: Source, trace_id: str) -> Iterat
 
 def _take(value: Json, folder: Folder, place: str) -> None:
     if looks_like_result(value):
-        folder.result = mapping(value)
+        folder.result = object_in(value)
     elif looks_like_event(value):
-        folder.events.append(mapping(value))
+        folder.events.append(object_in(value))
     elif looks_like_call(value):
-        folder.calls.append(mapping(value))
+        folder.calls.append(object_in(value))
     elif looks_like_judgment(value):
-        folder.judgments.append(mapping(value))
+        folder.judgments.append(object_in(value))
     else:
         raise IngestError("neither a result, an event, a model call nor a judgment", place=place, remedy="leave it out")
 
@@ -202,10 +203,10 @@ def _event(raw: Mapping[str, Json]) -> Event:
 def _call(raw: Mapping[str, Json], position: int, rows: Rows) -> SpanDraft:
     """A model call; `timestamp` is when it was logged, after the answer."""
     end, latency = from_iso(raw.get("timestamp")), number(raw.get("latency_ms"))
-    request = mapping(raw.get("request"))
+    request = object_in(raw.get("request"))
     status = whole(raw.get("http_status"))
     response = raw.get("response") if raw.get("response") is not None else raw.get("raw_response")
-    answer = mapping(inner_json(response) if isinstance(response, str) else response)
+    answer = object_in(inner_json(response) if isinstance(response, str) else response)
     failed = response is None or (status is not None and status >= 400)
     shown = {"seq", "timestamp", "type", "request", "response", "raw_response"}
     draft = SpanDraft(
@@ -247,7 +248,7 @@ def _messages(item: Json, rows: Rows) -> Iterator[int]:
 
 def _answer(draft: SpanDraft, answer: Mapping[str, Json], response: Json, rows: Rows) -> None:
     """What came back: OpenAI's choices, Anthropic's content, gaia2-cli's own form; anything else as it is."""
-    choice = mapping(next(iter(sequence(answer.get("choices"))), None))
+    choice = object_in(next(iter(sequence(answer.get("choices"))), None))
     message: Json = choice.get("message") if choice else dict(answer) if "content" in answer else None
     rest = {key: item for key, item in answer.items() if key not in {"choices", "content", "tool_calls", "usage"}}
     if message is None:
@@ -255,13 +256,15 @@ def _answer(draft: SpanDraft, answer: Mapping[str, Json], response: Json, rows: 
         if draft.status == "OK":
             draft.warnings.append("unparsed_response: the answer has an unknown form; kept as text")
     else:
-        body = {"role": "assistant", **mapping(message)}
+        body = {"role": "assistant", **object_in(message)}
         message = {key: body[key] for key in body if key in {"role", "content", "tool_calls"}}
         draft.output_messages = list(_messages(message, rows))
         draft.attributes |= without_empty({"response": {**rest, **{k: v for k, v in choice.items() if k != "message"}}})
-        beside = {k: v for k, v in mapping(choice.get("message")).items() if k not in {"role", "content", "tool_calls"}}
+        beside = {
+            k: v for k, v in object_in(choice.get("message")).items() if k not in {"role", "content", "tool_calls"}
+        }
         draft.attributes |= without_empty({"response_message": beside})
-    usage = mapping(answer.get("usage"))
+    usage = object_in(answer.get("usage"))
     draft.prompt_tokens = whole(usage.get("prompt_tokens", usage.get("input_tokens")))
     draft.completion_tokens = whole(usage.get("completion_tokens", usage.get("output_tokens")))
     draft.total_tokens = whole(usage.get("total_tokens"))
@@ -273,10 +276,10 @@ def _expected(judgments: Sequence[Mapping[str, Json]]) -> list[ExpectedEvent]:
     """The oracle events that the judge compared; here it says itself which it matched."""
     events: dict[str, ExpectedEvent] = {}
     for judgment in judgments:
-        matched = {text(item) for item in mapping(judgment.get("id_mapping")).values()}
-        matched_by_id = {text(mapping(d).get("oracle_id")): mapping(d).get("matched") for d in _details(judgment)}
+        matched = {text(item) for item in object_in(judgment.get("id_mapping")).values()}
+        matched_by_id = {text(object_in(d).get("oracle_id")): object_in(d).get("matched") for d in _details(judgment)}
         for raw in sequence(judgment.get("oracle_events")):
-            event = mapping(raw)
+            event = object_in(raw)
             event_id = text(event.get("id")) or f"oracle-{len(events)}"
             app, _, function = (text(event.get("tool")) or "").rpartition("__")
             verdict = matched_by_id.get(event_id)

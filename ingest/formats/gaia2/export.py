@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tracejury.ingest.formats.fields import Fields
-from tracejury.ingest.formats.gaia2.values import argument, mapping, number, sequence, text, word
+from tracejury.ingest.formats.fields import Fields, object_in
+from tracejury.ingest.formats.gaia2.values import argument, number, sequence, text, word
 from tracejury.ingest.trace import IngestError, Json
 
 VERSION = "are_simulation_v1"
@@ -63,7 +63,7 @@ class Event:
                 others |= {f"{part}.{key}": value for key, value in inner.items() if key not in known}
             elif inner is not None:
                 others[part] = inner
-        written = mapping(self.raw.get("action")).get("args")
+        written = object_in(self.raw.get("action")).get("args")
         if not _is_plain(written):
             others["action.args"] = written
         return others
@@ -145,7 +145,7 @@ class Export:
     @property
     def judge_model(self) -> str | None:
         """The model that the benchmark's judge asked, where the file names it (ARE 1.2 leaves it out)."""
-        return word(mapping(self.runner_config.get("judge_engine_config")).get("model_name"))
+        return word(object_in(self.runner_config.get("judge_engine_config")).get("model_name"))
 
     @property
     def phase(self) -> str | None:
@@ -175,9 +175,9 @@ def read_export(value: Json) -> Export:
     definition = _object(metadata.get("definition"), "metadata.definition")
     return Export(
         definition=definition,
-        simulation=mapping(metadata.get("simulation")),
-        annotation=mapping(metadata.get("annotation")),
-        runner_config=mapping(metadata.get("runner_config")),
+        simulation=object_in(metadata.get("simulation")),
+        annotation=object_in(metadata.get("annotation")),
+        runner_config=object_in(metadata.get("runner_config")),
         planned=tuple(_event(item, f"events[{n}]") for n, item in enumerate(_list(top, "events"))),
         completed=tuple(
             _event(item, f"completed_events[{n}]") for n, item in enumerate(_list(top, "completed_events"))
@@ -235,7 +235,7 @@ def _list(top: Mapping[str, Json], key: str) -> list[Json]:
 def _event(value: Json, place: str) -> Event:
     fields = Fields(_object(value, place), place)
     action, metadata = fields.inner("action"), fields.inner("metadata")
-    args = [mapping(item) for item in sequence(action.peek("args"))]
+    args = [object_in(item) for item in sequence(action.peek("args"))]
     return Event(
         event_id=fields.word("eventid") or None,
         event_type=fields.word("eventtype") or None,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.entry import Entry
 from tracejury.ingest.formats.gaia2.export import Event, Export
 from tracejury.ingest.formats.gaia2.lite import COUNTS, Lite, ParsedMessage, action_of, error_fields, usage_of
 from tracejury.ingest.formats.gaia2.rows import Rows
-from tracejury.ingest.formats.gaia2.values import mapping, sequence, word
+from tracejury.ingest.formats.gaia2.values import sequence, word
 from tracejury.ingest.formats.gaia2.worldlog import TURN_OPENERS, Agent, WorldLog
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.trace import Clock, Json, SpanDraft
@@ -109,7 +110,7 @@ class HistoryLog(WorldLog):
         shown = action[1] if arguments is None else arguments
         self._put(key, position, message, "tool_call", {"tool_name": action[0], "tool_arguments": shown})
         if action[0].endswith("__expert_agent"):
-            self._sub_agent(mapping(arguments), following)
+            self._sub_agent(object_in(arguments), following)
         elif key != self.main_key:
             self._feed_call(action[0], self.lite.histories[key][position + 1 :])
 

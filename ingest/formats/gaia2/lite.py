@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.execution_outcome import Evidence
 from tracejury.ingest.formats.gaia2.export import Export, empty_export
-from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, text, without_empty, word
+from tracejury.ingest.formats.gaia2.values import number, sequence, text, without_empty, word
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.trace import IngestError, Json
 
@@ -97,7 +98,7 @@ def looks_like_lite(value: Json) -> bool:
 
 def read_lite(value: Json) -> Lite:
     """The lite file in a parsed JSON object. Raises `IngestError` where a history is no list of messages."""
-    raw = mapping(value)
+    raw = object_in(value)
     histories = raw.get(HISTORIES)
     if not isinstance(histories, dict):
         raise IngestError(
@@ -106,7 +107,7 @@ def read_lite(value: Json) -> Lite:
     return Lite(
         raw=raw,
         histories={agent: _history(items, f"{HISTORIES}.{agent}") for agent, items in histories.items()},
-        usage={agent: mapping(stats) for agent, stats in mapping(raw.get(USAGE)).items()},
+        usage={agent: object_in(stats) for agent, stats in object_in(raw.get(USAGE)).items()},
     )
 
 
@@ -191,7 +192,7 @@ def _history(items: Json, place: str) -> tuple[ParsedMessage, ...]:
 
 
 def _said(item: Json) -> ParsedMessage:
-    message = mapping(item)
+    message = object_in(item)
     role, content = text(message.get("role")), text(message.get("content"))
     if not isinstance(item, dict):
         content = text(item)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.build import ExecutionFiles, execution_trace
 from tracejury.ingest.formats.gaia2.execution_outcome import Evidence
 from tracejury.ingest.formats.gaia2.export import read_export
-from tracejury.ingest.formats.gaia2.values import mapping, name_part, text, whole, without_empty, word
+from tracejury.ingest.formats.gaia2.values import name_part, text, whole, without_empty, word
 from tracejury.ingest.formats.rows import read_rows as table_rows
 from tracejury.ingest.parse import inner_json, parse_json
 from tracejury.ingest.sniff import rejected
@@ -60,7 +61,7 @@ def row_id(row: Mapping[str, Json], model: str | None = None) -> str:
 
 
 def _model_part(row: Mapping[str, Json], model: str | None) -> str | None:
-    config = mapping(inner_json(text(row.get("run_config")) or ""))
+    config = object_in(inner_json(text(row.get("run_config")) or ""))
     return name_part(word(config.get("model")) or model)
 
 

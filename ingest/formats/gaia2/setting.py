@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.export import Export
-from tracejury.ingest.formats.gaia2.values import mapping, sequence, text, whole, without_empty, word
+from tracejury.ingest.formats.gaia2.values import sequence, text, whole, without_empty, word
 from tracejury.ingest.parse import inner_json
 from tracejury.ingest.trace import Json
 
@@ -70,7 +71,7 @@ def are_setting(
     export: Export, row: Mapping[str, Json], around: Mapping[str, Json], *, trace_id: str, file: str
 ) -> Setting:
     """The setting of an ARE execution: its row before its own file, that before its folders and those `around` it."""
-    place, config = place_of(file), mapping(inner_json(text(row.get("run_config")) or ""))
+    place, config = place_of(file), object_in(inner_json(text(row.get("run_config")) or ""))
     named = _REPEAT.search(trace_id)
     repeats = (whole(row.get("run_number")), whole(export.definition.get("run_number")))
     capability = word(row.get("config")) or export.config or place.config or word(around.get("config")) or export.tag
@@ -104,8 +105,8 @@ def common_setting(export: Export) -> dict[str, Json]:
 
 def maseval_setting(report: Mapping[str, Json]) -> Setting:
     """The setting of a MASEval report: the models as its traces name them, else as its config does."""
-    traces, config = mapping(report.get("traces")), mapping(report.get("config"))
-    environment, task = mapping(traces.get("environment")), mapping(mapping(report.get("task")).get("metadata"))
+    traces, config = object_in(report.get("traces")), object_in(report.get("config"))
+    environment, task = object_in(traces.get("environment")), object_in(object_in(report.get("task")).get("metadata"))
     capability = word(environment.get("capability")) or word(task.get("capability")) or _judged_capability(report)
     return Setting(
         harness="MASEval",
@@ -113,18 +114,18 @@ def maseval_setting(report: Mapping[str, Json]) -> Setting:
         repeat=whole(report.get("repeat_idx")),
         capability=capability.lower() if capability else None,
         phase="standard",
-        agent=_one([word(mapping(agent).get("agent_type")) for agent in mapping(traces.get("agents")).values()]),
+        agent=_one([word(object_in(agent).get("agent_type")) for agent in object_in(traces.get("agents")).values()]),
         agent_model=_models(traces) or _models(config),
     )
 
 
 def _judged_capability(report: Mapping[str, Json]) -> str | None:
-    names = (word(mapping(item).get("capability")) for item in sequence(report.get("eval")))
+    names = (word(object_in(item).get("capability")) for item in sequence(report.get("eval")))
     return next((name for name in names if name), None)
 
 
 def _models(part: Mapping[str, Json]) -> str | None:
-    return _one([word(mapping(model).get("model_id")) for model in mapping(part.get("models")).values()])
+    return _one([word(object_in(model).get("model_id")) for model in object_in(part.get("models")).values()])
 
 
 def _one(names: list[str | None]) -> str | None:
@@ -133,4 +134,4 @@ def _one(names: list[str | None]) -> str | None:
 
 
 def _judge(config: Mapping[str, Json]) -> str | None:
-    return word(mapping(config.get("judge_engine_config")).get("model_name"))
+    return word(object_in(config.get("judge_engine_config")).get("model_name"))

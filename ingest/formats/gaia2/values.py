@@ -45,10 +45,6 @@ def name_part(name: str | None) -> str | None:
     return re.sub(r"[^\w.-]+", "-", name).strip("-") or None if name else None
 
 
-def mapping(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
 def sequence(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 

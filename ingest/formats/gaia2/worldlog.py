@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tracejury.ingest.formats.fields import object_in
 from tracejury.ingest.formats.gaia2.actions import EventLog, OpenTool, arguments_of, joined_event, merge_call
 from tracejury.ingest.formats.gaia2.entry import Entry
 from tracejury.ingest.formats.gaia2.eventlog import completed_draft, note_asked
 from tracejury.ingest.formats.gaia2.export import Event, Export
 from tracejury.ingest.formats.gaia2.oracle import matched_ids
 from tracejury.ingest.formats.gaia2.rows import Rows, event_draft, tool_draft
-from tracejury.ingest.formats.gaia2.values import (
-    is_empty,
-    kept,
-    mapping,
-    number,
-    sequence,
-    text,
-    tokens,
-    without_empty,
-    word,
-)
+from tracejury.ingest.formats.gaia2.values import is_empty, kept, number, sequence, text, tokens, without_empty, word
 from tracejury.ingest.trace import Clock, Json, SpanDraft, SpanKind
 
 _A_DAY_S = 86_400.0
@@ -281,7 +272,7 @@ class WorldLog:
 
     def _message(self, agent: Agent, item: Json) -> int:
         """A message sent. ARE ends each with a line break of its own: an answer sent again is still that answer."""
-        message = mapping(item)
+        message = object_in(item)
         role, content = text(message.get("role")), text(message.get("content"))
         if not isinstance(item, dict):
             content = text(item)
