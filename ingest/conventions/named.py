@@ -1,7 +1,7 @@
-"""Dialects that differ in names alone: LiveKit Agents, LangWatch's SDK, Spring AI, Braintrust.
+"""Dialects that differ in names alone: LiveKit Agents, LangWatch's SDK, Spring AI, Braintrust, prompt flow.
 
 Names: `livekit/agents/telemetry/trace_types.py`; `langwatch/attributes.py`; Spring AI's page "Observability";
-Braintrust's page "OpenTelemetry". Each is one entry of `_DIALECTS`.
+Braintrust's page "OpenTelemetry"; prompt flow's page "Trace span specification". Each is one entry of `_DIALECTS`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ class _Dialect(NamedTuple):
     """Column by attribute."""
     tool_texts: Mapping[str, str] = {}
     """As `texts`, on spans of tools."""
+    events: Mapping[str, str] = {}
+    """Events whose `payload` is the value of an attribute, by its name."""
     usage: str = ""
-    """Where the tokens of a call stand, in one object."""
+    """Where the tokens of a call stand: in one object, or under names that begin so and end with a dot."""
 
 
 _DIALECTS = (
@@ -74,6 +76,14 @@ _DIALECTS = (
          "braintrust.output_json": "output", "braintrust.output": "output"},
         usage="braintrust.metrics",
     ),
+    _Dialect(
+        "span_type", "span_type",
+        {"Flow": "CHAIN", "Function": "CHAIN", "LLM": "LLM", "Tool": "TOOL", "Retrieval": "RETRIEVER",
+         "Embedding": "EMBEDDING"},
+        ("inputs",), ("output",), {"inputs": "input", "output": "output"},
+        {"inputs": "tool_arguments", "output": "output"}, usage="llm.usage.",
+        events={"promptflow.function.inputs": "inputs", "promptflow.function.output": "output"},
+    ),
 )  # fmt: skip
 
 
@@ -89,8 +99,8 @@ def _apply(dialect: _Dialect, draft: SpanDraft, context: Context) -> None:
     told = opened(told)
     if draft.kind == "UNKNOWN":
         draft.kind = dialect.kinds.get(str(told.get("type") if isinstance(told, dict) else told), "UNKNOWN")
-    if dialect.usage and isinstance(used := opened(draft.attributes.get(dialect.usage)), dict):
-        put_usage(draft, used, f"{dialect.usage}.")
+    _usage(dialect, draft)
+    _hoist(dialect, draft)
     texts = dialect.tool_texts if draft.kind == "TOOL" else dialect.texts
     for key in (*dialect.asked, *dialect.answered, *texts):
         if key in draft.attributes:
@@ -108,6 +118,26 @@ def _apply(dialect: _Dialect, draft: SpanDraft, context: Context) -> None:
         if value is not None and not isinstance(value, str):
             draft.attributes[key] = json_text(value)
         put(draft, column, key)
+
+
+def _hoist(dialect: _Dialect, draft: SpanDraft) -> None:
+    """Make attributes of events that hold one; those of the same text go."""
+    left = []
+    for event in draft.events if dialect.events else ():
+        name, held = dialect.events.get(str(event.get("name"))), event.get("attributes")
+        payload = held.get("payload") if isinstance(held, dict) and len(held) == 1 else None
+        if name is None or payload is None or draft.attributes.setdefault(name, payload) != payload:
+            left.append(event)
+    if dialect.events:
+        draft.events = left
+
+
+def _usage(dialect: _Dialect, draft: SpanDraft) -> None:
+    if dialect.usage.endswith("."):
+        named = {key for key in draft.attributes if key.startswith(dialect.usage)}
+        put_usage(draft, {key.removeprefix(dialect.usage): draft.attributes[key] for key in named}, dialect.usage)
+    elif dialect.usage and isinstance(used := opened(draft.attributes.get(dialect.usage)), dict):
+        put_usage(draft, used, f"{dialect.usage}.")
 
 
 def _bare(value: Json) -> Json:

@@ -451,6 +451,8 @@ class _Reading:
     """The state of one conversation while its records are read in order."""
 
     session: Session
+    model: str | None = None
+    """The model that the chat names once for all."""
     answers: list[Message] = field(default_factory=list)
     last: Turn | None = None
     counted: Turn | None = None
@@ -459,7 +461,7 @@ class _Reading:
 
 
 def _trace(conversation: Conversation, trace_id: str, source: Source, warnings: Sequence[str]) -> Trace:
-    reading = _Reading(Session(span_id=trace_id, agent=_agent(conversation)))
+    reading = _Reading(Session(span_id=trace_id, agent=_agent(conversation)), _model(conversation))
     reading.session.warnings += [*filter(None, [conversation.warning])]
     wrong = conversation.wrong or _wrong_in(
         [cast("Json", one) for one in conversation.above[-1:] or conversation.records]
@@ -496,6 +498,11 @@ def _final_answer(records: Sequence[Record]) -> str | None:
 def _agent(conversation: Conversation) -> str:
     named = (holder.get(key) for holder in conversation.above for key in ("app_name", "agent", "agent_name"))
     return next((one for one in named if isinstance(one, str) and one), "agent")
+
+
+def _model(conversation: Conversation) -> str | None:
+    holder = conversation.above[0] if conversation.above else {}
+    return next((one for key in ("model", "model_name") if isinstance(one := holder.get(key), str) and one), None)
 
 
 def _take(reading: _Reading, message: Message, turn: Turn) -> None:
@@ -536,7 +543,7 @@ def _close(reading: _Reading) -> None:
     turn = reading.last or Turn([])
     usage = None if turn is reading.counted else turn.usage
     reading.session.answer(
-        one_answer(reading.answers), start=reading.since, time=turn.time, model=turn.model, usage=usage
+        one_answer(reading.answers), start=reading.since, time=turn.time, model=turn.model or reading.model, usage=usage
     )
     reading.counted = turn
     reading.answers, reading.last, reading.since = [], None, turn.time

@@ -307,7 +307,7 @@ def _of_type(record: Record) -> list[Message] | None:
     return _joined([*said, *calls])
 
 
-_WHO = ("sender", "speaker", "author")
+_WHO = ("sender", "speaker", "author", "from")
 _SAID = ("text", "message", "utterance", "body")
 
 

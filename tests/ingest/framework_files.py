@@ -230,6 +230,8 @@ SHORT: dict[str, Callable[[], bytes]] = {
     "vcr": lambda: dumped({"interactions": [{
         "request": {"body": json.dumps({"messages": [ASKED]})},
         "response": {"body": {"string": json.dumps({"choices": [{"message": ANSWERED}]})}}}]}),
+    "chat-ui": lambda: dumped({"title": "t", "model": "m-1", "messages": [
+        {"from": "user", "content": GOAL}, {"from": "assistant", "content": ANSWER}]}),
     "upper case": lambda: dumped([{"role": "USER", "content": GOAL}, {"role": "Assistant", "content": ANSWER}]),
     "kebab case": lambda: dumped({"chat-messages": [ASKED, ANSWERED]}),
     "turns": lambda: dumped({"conversation": {"turns": [ASKED, ANSWERED]}}),

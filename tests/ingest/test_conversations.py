@@ -466,6 +466,7 @@ def test_a_question_with_its_answer_is_a_trace_in_the_form_of_each_tool(name: st
     text = render_trace(trace).text
     assert "SECRET" not in text
     assert (RESULT in text) == (name == "ragas")
+    assert (trace.spans[1].model == "m-1") == (b"m-1" in frameworks.SHORT[name]())
 
 
 @pytest.mark.parametrize(

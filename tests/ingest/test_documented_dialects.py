@@ -22,6 +22,7 @@ The samples are written by hand after these pages (what tools themselves wrote i
 | LangWatch | `langwatch/attributes.py` |
 | Spring AI | its page "Observability", its handlers of observations in its public repository |
 | Braintrust | its page "OpenTelemetry" |
+| prompt flow | its page "Trace span specification" |
 | Monocle | files of its exporter in its public repository |
 | Pipecat | its page "OpenTelemetry Tracing": `input`, `output` |
 | OpenLIT, Langtrace | events `gen_ai.content.*`, of messages or of plain text |
@@ -596,6 +597,29 @@ def test_braintrusts_attributes_hold_json() -> None:
     )  # fmt: skip
     assert [one.kind for one in found.spans] == ["CHAIN", "TOOL", "LLM"]
     assert (tool(found).tool_name, tool(found).tool_arguments, tool(found).output) == ("sonar", ARGUMENTS, RESULT)
+    (call,) = calls(found)
+    assert (words(found, call), call.total_tokens) == ([ASKED, ANSWERED], 12)
+    assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
+
+
+@pytest.mark.parametrize("in_events", [False, True])
+def test_prompt_flow(in_events: bool) -> None:
+    request, choice = {"messages": [{"role": "user", "content": ASKED}]}, {"role": "assistant", "content": ANSWERED}
+
+    def told(kind: str, given: str, made: str, parent: int | None = None, **more: int) -> dict[str, Any]:
+        sides = {} if in_events else {"inputs": given, "output": made}
+        events = [("promptflow.function.inputs", {"payload": given}), ("promptflow.function.output", {"payload": made})]
+        counts = {f"llm.usage.{name}": count for name, count in more.items()}
+        attributes = {"framework": "promptflow", "span_type": kind, **sides, **counts}
+        return span(kind, attributes, parent=parent, events=events)
+
+    made = json.dumps({"choices": [{"message": choice}]})
+    found = trace(
+        told("Flow", ASKED, ANSWERED),
+        told("LLM", json.dumps(request), made, parent=0, prompt_tokens=8, completion_tokens=4),
+    )
+    assert not any(one.events for one in found.spans)
+    assert [one.kind for one in found.spans] == ["CHAIN", "LLM"]
     (call,) = calls(found)
     assert (words(found, call), call.total_tokens) == ([ASKED, ANSWERED], 12)
     assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
