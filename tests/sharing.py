@@ -11,18 +11,20 @@ from xdist.scheduler import LoadFileScheduling
 
 BROWSER, SAMPLES = "browser/", "browser/samples"
 TOGETHER: Mapping[str, Sequence[str]] = {
-    "browser/desk": ("work_desk",),
-    "browser/work": ("work_blind", "work_lost"),
-    "browser/team": ("adjudicate", "oidc", "queue", "signin"),
-    "judging/models": ("faults", "model", "llm_matching", "estimate"),
+    "browser/desk": ("browser/work_desk",),
+    "browser/work": ("browser/work_blind", "browser/work_lost"),
+    "browser/team": ("browser/adjudicate", "browser/oidc", "browser/queue", "browser/signin"),
+    "litellm": (
+        *("judging/faults", "judging/model", "judging/llm_matching", "judging/estimate"),
+        *("app/cli", "app/documented_commands", "app/notebook", "app/runs_page"),
+    ),
 }
-"""Files that one process goes through: it starts one browser, or imports litellm, once. The browser files that are
-not named here share the samples and their server."""
-LONG = ("judging/models", "app/test_estimates.py", "app/test_cli.py", "app/test_agreement_page.py",
-        "judging/test_report_roundtrip.py", "app/test_runs_page.py", "app/test_exports.py", "judging/test_queue.py",
-        "app/test_adjudicate.py")  # fmt: skip
+"""Files that one process goes through: it starts one browser, or imports litellm (4 s of CPU time), once. The browser
+files that are not named here share the samples and their server."""
+LONG = ("litellm", "app/test_estimates.py", "app/test_agreement_page.py", "judging/test_report_roundtrip.py",
+        "app/test_exports.py", "judging/test_queue.py", "app/test_adjudicate.py")  # fmt: skip
 """What computes longest, most CPU time first."""
-_UNIT = {f"{unit.split('/')[0]}/test_{name}.py": unit for unit, names in TOGETHER.items() for name in names}
+_UNIT = {f"{name.replace('/', '/test_')}.py": unit for unit, names in TOGETHER.items() for name in names}
 
 
 def unit_of(nodeid: str) -> str:

@@ -14,8 +14,8 @@ def test_every_name_is_that_of_a_file(tmp_path: Path) -> None:
 
 
 def test_files_of_one_unit_are_given_out_together_and_others_alone() -> None:
-    team = {unit_of(f"tests/browser/test_{name}.py::test_x[1]") for name in TOGETHER["browser/team"]}
-    assert team == {"browser/team"}
+    for unit, names in TOGETHER.items():
+        assert {unit_of(f"tests/{name.replace('/', '/test_')}.py::test_x[1]") for name in names} == {unit}
     assert unit_of("tests/browser/test_of_tomorrow.py::test_x") == "browser/samples"
     assert unit_of("tests/test_docs.py::TestA::test_b") == "test_docs.py"
 
