@@ -168,8 +168,12 @@ def _unanswered(rows: Iterable[tuple[str, Json]], conversations: Sequence[Conver
     said = {repr(_words_of(one.records[0])) for one in conversations if one.records}
     errors: list[IngestError | None] = []
     for place, value in rows:
-        listed = [objects_in(value.get(key)) for key in _MESSAGE_LISTS] if isinstance(value, dict) else []
-        messages = next((some for some in listed if some and read_record(some[0]) is not None), None)
+        held = [opened(value.get(key)) for key in _MESSAGE_LISTS] if isinstance(value, dict) else []
+        if place and any(isinstance(one, str) and one.startswith(("[", "{")) for one in held):
+            reason, remedy = "its messages are cut off, or no JSON", "export it again"
+            errors.append(IngestError(reason, place=place, remedy=remedy))
+            continue
+        messages = next((some for one in held if (some := objects_in(one)) and read_record(some[0]) is not None), None)
         is_alone = messages is not None and repr(_words_of(messages[0])) not in said
         if place and is_alone and not any(True for _ in _within(value, (), 0)):
             remedy = "leave it out, or export it with what the model answered"

@@ -498,6 +498,17 @@ def test_updates_of_a_graph_are_one_run_and_chats_of_both_sides_stay_apart() -> 
     assert (trace.goal, trace.final_answer) == (None, ANSWER)
 
 
+def test_a_row_of_a_table_whose_messages_are_cut_off_is_named() -> None:
+    whole = json.dumps([ASKED, {"role": "assistant", "content": ANSWER}])
+    rows = [frameworks.csv_of({"id": "1", "messages": whole}),
+            frameworks.csv_of({"id": "2", "messages": whole[:40]}).split(b"\r\n", 1)[1]]  # fmt: skip
+    refused, trace = read_all(b"".join(rows), "chats.csv")
+    assert isinstance(trace, Trace)
+    assert isinstance(refused, Rejected)
+    assert (refused.place, trace.final_answer) == ("row 3", ANSWER)
+    assert "cut off" in refused.reason
+
+
 @pytest.mark.parametrize("is_list", [False, True])
 def test_a_chat_without_an_answer_is_named_beside_those_that_have_one(is_list: bool) -> None:
     rows = [{"messages": made.openai()}, {"messages": [{"role": "user", "content": "Anyone there?"}]}]
