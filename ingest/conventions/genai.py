@@ -6,6 +6,8 @@ Names and meanings: opentelemetry-semantic-conventions, "Generative AI"; the old
 
 from __future__ import annotations
 
+import re
+
 from tracejury.ingest.conventions.context import Context, SpanLog, forget_zero_tokens, put, put_count
 from tracejury.ingest.conventions.conversation import read_conversation, take_conversation
 from tracejury.ingest.conventions.message_json import read_messages, read_turn, rest_of
@@ -68,6 +70,7 @@ def apply(draft: SpanDraft, context: Context) -> None:
     logs = context.logs.get(draft.span_id, [])
     if not logs and not draft.events and "gen_ai" not in context.roots:
         return
+    _open_entries(draft.attributes)
     _kind(draft)
     _model(draft)
     _tokens(draft)
@@ -78,6 +81,27 @@ def apply(draft: SpanDraft, context: Context) -> None:
     context.note_filled(draft)
     _event_messages(draft, context)
     _log_messages(draft, logs, context)
+
+
+def _open_entries(attributes: dict[str, Json]) -> None:
+    """Make messages of the prompt that Spring AI writes as `["system":"...", "user":"..."]`, which is no JSON."""
+    prompt = attributes.get("gen_ai.prompt")
+    if isinstance(prompt, list) and all(isinstance(one, str) for one in prompt):
+        prompt = f"[{', '.join(map(str, prompt))}]"
+    if isinstance(prompt, str) and (messages := _entries(prompt)) is not None:
+        attributes["gen_ai.prompt"] = messages
+
+
+def _entries(text: str) -> list[Json] | None:
+    """The messages of Spring AI's entries; None of any other text."""
+    marks = list(_ENTRY.finditer(text))
+    if not marks or marks[0].start() != 0 or text[-2:] not in ('"]', "']"):
+        return None
+    ends = [mark.start() for mark in marks[1:]] + [len(text) - 2]
+    return [{"role": mark[2], "content": text[mark.end() : end]} for mark, end in zip(marks, ends, strict=True)]
+
+
+_ENTRY = re.compile(r"""(?:^\[|(?<=.)["'], )(["'])(system|user|assistant|tool)\1:\1""", re.DOTALL)
 
 
 def _kind(draft: SpanDraft) -> None:
@@ -286,7 +310,7 @@ def _from_text(draft: SpanDraft, log: SpanLog, context: Context) -> None:
     column = _HEADINGS.get(heading.strip())
     if column is None or draft.kind == "TOOL":
         return
-    told = read_conversation(_opened(text.strip()), _SPEAKERS[column])
+    told = read_conversation(_entries(text.strip()) or _opened(text.strip()), _SPEAKERS[column])
     if told is not None:
         for item in told.messages:
             append(draft, column, item.message, context)

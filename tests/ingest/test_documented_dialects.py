@@ -650,6 +650,19 @@ def test_spring_ai_tells_a_tool_by_names_of_its_own() -> None:
     assert (tool(found).tool_name, tool(found).tool_arguments, tool(found).output) == ("sonar", ARGUMENTS, RESULT)
 
 
+@pytest.mark.parametrize("sign", ["'", '"'])
+@pytest.mark.parametrize("is_list", [False, True])
+def test_spring_ais_entries_of_a_prompt_are_messages(is_list: bool, sign: str) -> None:
+    rule = f"Be exact, say {sign}nine{sign}."
+    entries = [f"{sign}{role}{sign}:{sign}{text}{sign}" for role, text in (("system", rule), ("user", ASKED))]
+    prompt = entries if is_list else f"[{', '.join(entries)}]"
+    found = trace(span("chat m", {"gen_ai.operation.name": "chat", "gen_ai.prompt": prompt,
+                                  "gen_ai.completion": [ANSWERED]}))  # fmt: skip
+    told = [(found.messages[at].role, found.messages[at].content) for at in calls(found)[0].input_messages]
+    assert told == [("system", rule), ("user", ASKED)]
+    assert (found.goal, found.final_answer) == (ASKED, ANSWERED)
+
+
 @pytest.mark.parametrize("is_json", [False, True])
 def test_what_spring_ai_logs_of_a_call_is_what_it_was_asked_and_answered(is_json: bool) -> None:
     asked = json.dumps({"messages": [{"role": "user", "content": ASKED}]} if is_json else [ASKED])
