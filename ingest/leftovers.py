@@ -15,8 +15,8 @@ from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanKind
 
-LONG = 80
-"""Characters from which words are text whatever the name of their attribute."""
+LONG, SENTENCE = 80, 24
+"""Characters from which words within a value are text whatever the name of its attribute, and words alone in it."""
 
 
 class Leftover(NamedTuple):
@@ -72,7 +72,7 @@ _TECHNICAL_STARTS = (
     "gcp.vertex.agent.associated", "claude_code.version", "mlflow.trace", "mlflow.artifact", "mlflow.chat.tools",
 )  # fmt: skip
 _TECHNICAL_ENDS = re.compile(
-    r"(?:^|[._:])(?:tool\.description|\w*id|\w*ids|\w*uuid|\w*hash|digest|version|type|kind|types|provider|system|model|model_name"
+    r"(?:^|[._:])(?:(?:tool|agent)\.description|\w*id|\w*ids|\w*uuid|\w*hash|digest|version|type|kind|types|provider|system|model|model_name"
     r"|\w*finish_?reasons?|\w*_details|extra_body|stop_?reason|stop_?sequences|role|timestamp|\w*time|duration\w*|latency\w*|cost\w*|currency"
     r"|url|mime_type|encoding|level|status|status_code|schema|json_schema|definitions|tools|tools_names|parameters"
     r"|settings|headers|provider_?metadata|tokens?|\w*tokens|usage|count|\w*count|length|\w*length|size|index|code"
@@ -180,7 +180,7 @@ def _leftover(field: str, label: str, name: str, value: Json, *, is_rest: bool =
     elif _WANTED.search(name.lower()) is not None:
         is_text = bool(leaves) or not isinstance(value, str) or inner_json(value) is not None
     else:
-        is_text = any(map(_is_prose, leaves))
+        is_text = any(map(_is_prose, leaves)) or (_is_sentence(leaves[0]) if leaves == (value,) else _tells_text(value))
     if not is_text or (all(map(_is_data, leaves or ("",))) and leaves):
         return None
     return Leftover(field, label, value if isinstance(value, str) else json_text(value), leaves)
@@ -209,6 +209,22 @@ _TEXT_OF_FAMILIES = frozenset({"error.message", "http.request.body", "http.respo
 def _is_prose(text: str) -> bool:
     """Words of some length: no id, no hash, no bytes."""
     return len(text) >= LONG and len(_WORDS.findall(text[:400])) >= 5
+
+
+def _is_sentence(text: str) -> bool:
+    """A few words, which no name or setting has."""
+    return len(text) >= SENTENCE and len(_WORDS.findall(text[:400])) >= 4
+
+
+def _tells_text(value: Json) -> bool:
+    """Whether a field of the value is named as text is, and holds some."""
+    content = inner_json(value) if isinstance(value, str) else value
+    if isinstance(content, dict):
+        named = (item for key, item in content.items() if key not in _TECHNICAL_KEYS and _WANTED.search(key.lower()))
+        if any(isinstance(item, str) and _WORDS.search(item) for item in named):
+            return True
+    inner = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
+    return any(isinstance(item, (dict, list)) and _tells_text(item) for item in inner)
 
 
 def _is_data(text: str) -> bool:

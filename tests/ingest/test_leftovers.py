@@ -34,6 +34,16 @@ def test_a_long_text_is_shown_whatever_its_name() -> None:
     assert names(**{"acme.x": LONG, "acme.y": "short"}) == ["acme.x"]
 
 
+def test_a_sentence_is_shown_whatever_its_name_and_a_few_words_in_fields_named_as_text() -> None:
+    shown = {
+        "acme.q": "Book a ferry for two and a dog.",
+        "acme.payload": '{"prompt": "Book a ferry", "id": 4}',
+        "acme.step": {"turns": [{"reply": "Done at nine"}]},
+    }
+    hidden = {"acme.label": "two words", "acme.settings": '{"prompt_style": "plain", "mode": "very careful mode"}'}
+    assert names(**shown, **hidden, **{"gen_ai.agent.description": LONG}) == [*shown]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
