@@ -108,7 +108,8 @@ _DIALECTS = (
 )  # fmt: skip
 """Families of names that a dialect reads: a value there that is no text any more is the rest of what it read."""
 _DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,")
-_WORDS = re.compile(r"\w\s+\w")
+_WORDS = re.compile(r"\w\s+\w|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
+"""Between two words; Thai, Lao, Burmese, Khmer, Japanese and Chinese write none, and a word in about two signs."""
 
 
 def leftovers(span: HasText) -> Iterator[Leftover]:
@@ -116,10 +117,11 @@ def leftovers(span: HasText) -> Iterator[Leftover]:
 
     What an evaluator said is none: it becomes a verdict, and neither annotators nor judges may read it here.
     """
+    is_bare = _is_bare(span)
     for name, value in span.attributes.items():
         if is_evaluation(name):
             continue
-        leftover = _leftover(f"attribute:{name}", name, name, value)
+        leftover = _leftover(f"attribute:{name}", name, name, value, is_bare=is_bare)
         if leftover is not None:
             yield leftover
     for number, event in enumerate(span.events):
@@ -131,7 +133,7 @@ def leftovers(span: HasText) -> Iterator[Leftover]:
                 continue
             label = f"event {event.get('name') or number}: {name}"
             known = not isinstance(value, str) and str(event.get("name")).startswith(_DIALECTS)
-            leftover = _leftover(f"event:{number}:{name}", label, name, value, is_rest=known)
+            leftover = _leftover(f"event:{number}:{name}", label, name, value, is_rest=known, is_bare=is_bare)
             if leftover is not None:
                 yield leftover
 
@@ -168,7 +170,16 @@ def holds_text(name: str, value: Json) -> bool:
     return _leftover("", name, name, value) is not None
 
 
-def _leftover(field: str, label: str, name: str, value: Json, *, is_rest: bool = False) -> Leftover | None:
+def _is_bare(span: HasText) -> bool:
+    """Whether nothing was understood of a span: what few words it has may be all that it says."""
+    texts = (span.input, span.output, span.tool_arguments, span.status_message)
+    is_told = any(texts) or len(span.input_messages) + len(span.output_messages) > 0
+    return span.kind in {"UNKNOWN", "LLM", "TOOL"} and not is_told
+
+
+def _leftover(
+    field: str, label: str, name: str, value: Json, *, is_rest: bool = False, is_bare: bool = False
+) -> Leftover | None:
     if not isinstance(value, (str, list, dict)) or not value or _is_technical(name) or _GOLD.search(name):
         return None
     if _holds_answer(value):
@@ -180,7 +191,8 @@ def _leftover(field: str, label: str, name: str, value: Json, *, is_rest: bool =
     elif _WANTED.search(name.lower()) is not None:
         is_text = bool(leaves) or not isinstance(value, str) or inner_json(value) is not None
     else:
-        is_text = any(map(_is_prose, leaves)) or (_is_sentence(leaves[0]) if leaves == (value,) else _tells_text(value))
+        is_told = any(map(_is_sentence, leaves)) if _is_plain(value) else _tells_text(value)
+        is_text = is_told or any(map(_is_prose, leaves)) or (is_bare and any(map(_WORDS.search, leaves)))
     if not is_text or (all(map(_is_data, leaves or ("",))) and leaves):
         return None
     return Leftover(field, label, value if isinstance(value, str) else json_text(value), leaves)
@@ -208,12 +220,23 @@ _TEXT_OF_FAMILIES = frozenset({"error.message", "http.request.body", "http.respo
 
 def _is_prose(text: str) -> bool:
     """Words of some length: no id, no hash, no bytes."""
-    return len(text) >= LONG and len(_WORDS.findall(text[:400])) >= 5
+    return _weight(text) >= LONG and len(_WORDS.findall(text[:400])) >= 5
+
+
+def _is_plain(value: Json) -> bool:
+    """Whether a value is text, or a list of texts, with no fields."""
+    items = value if isinstance(value, list) else [value]
+    return all(isinstance(item, str) and inner_json(item) is None for item in items)
 
 
 def _is_sentence(text: str) -> bool:
     """A few words, which no name or setting has."""
-    return len(text) >= SENTENCE and len(_WORDS.findall(text[:400])) >= 4
+    return _weight(text) >= SENTENCE and len(_WORDS.findall(text[:400])) >= 4
+
+
+def _weight(text: str) -> int:
+    """How long a text is in letters of an alphabet: in bytes of UTF-8, of which a sign of other scripts has three."""
+    return len(text[:LONG].encode(errors="replace"))
 
 
 def _tells_text(value: Json) -> bool:

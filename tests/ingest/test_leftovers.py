@@ -41,7 +41,29 @@ def test_a_sentence_is_shown_whatever_its_name_and_a_few_words_in_fields_named_a
         "acme.step": {"turns": [{"reply": "Done at nine"}]},
     }
     hidden = {"acme.label": "two words", "acme.settings": '{"prompt_style": "plain", "mode": "very careful mode"}'}
-    assert names(**shown, **hidden, **{"gen_ai.agent.description": LONG}) == [*shown]
+    known = {"input.value": "Go", "openinference.span.kind": "CHAIN", "gen_ai.agent.description": LONG}
+    assert names(**known, **shown, **hidden) == [*shown]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Réservez un ferry pour deux personnes et un chien",
+        "请为两个人和一只狗预订一张渡轮票，谢谢您的帮助",
+        "船のチケットを二枚予約してください。犬も一匹います。",
+        "จองตั๋วเรือข้ามฟากสำหรับสองคนและสุนัขหนึ่งตัว",
+        ["Book a ferry for two and a dog.", "Done."],
+    ],
+)
+def test_a_sentence_of_any_script_is_text_and_so_is_a_list_of_them(value: object) -> None:
+    known = {"input.value": "Go", "openinference.span.kind": "CHAIN"}
+    assert names(**known, **{"acme.x": value}) == ["acme.x"]
+
+
+def test_a_few_words_are_shown_where_nothing_else_was_understood_of_a_span() -> None:
+    few = {"acme.q": "Сколько стоит паром?", "acme.pair": '{"in": "Book a ferry"}', "acme.mode": "fast"}
+    assert names(**few) == ["acme.q", "acme.pair"]
+    assert names(**few, **{"openinference.span.kind": "CHAIN", "input.value": "Go"}) == []
 
 
 @pytest.mark.parametrize(
