@@ -271,9 +271,7 @@ def decisions(
     of_label = [] if trace_id is None else [tables.error_label.c.trace_id == trace_id]
     if annotator is not None:
         of_label.append(tables.error_label.c.annotator == annotator)
-    if not of_label:  # most labels are in no pair
-        of_label.append(tables.error_label.c.label_id.in_(select(_match.c.label_id)))
-    labels = label_places(connection, *of_label)
+    labels = _labels_in_pairs(connection, *of_label)
     standing = _standing(connection, labels, *of_cell)
     cited = cited_spans(connection, [statement.finding_key for statement in standing])
     return [
@@ -282,11 +280,16 @@ def decisions(
     ]
 
 
+def _labels_in_pairs(connection: Connection, *conditions: ColumnElement[bool]) -> dict[str, LabelPlace]:
+    """`label_places` of labels that any match names: most are in none."""
+    return label_places(connection, tables.error_label.c.label_id.in_(select(_match.c.label_id)), *conditions)
+
+
 def finding_statuses(
     connection: Connection, *, annotator: str, versions: Collection[str], repeat: int
 ) -> dict[int, MatchStatus]:
     """Of `decisions` on one run of judges, the status alone by finding; rejected pairs are left out."""
-    labels = label_places(connection, tables.error_label.c.annotator == annotator)
+    labels = _labels_in_pairs(connection, tables.error_label.c.annotator == annotator)
     standing = _standing(connection, labels, is_one_of(_cell.c.judge_version, versions), _cell.c.repeat == repeat)
     return {statement.finding_key: statement.status for statement in standing if statement.status != "rejected"}
 
@@ -430,7 +433,7 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
         .order_by(_match.c.row_key)
     ).all()  # fmt: skip
     newest_word = {(row.label_id, row.finding_key, row.author): row for row in rows}
-    there = set(label_places(connection)) if newest_word else set()
+    there = set(_labels_in_pairs(connection)) if newest_word else set()
     statements = [
         (
             row.trace_id, names[row.judge_version].dimension, names[row.judge_version].judge_model, row.label_id,
