@@ -200,10 +200,18 @@ def _leftover(
 
 def _holds_answer(value: Json) -> bool:
     """Whether a field of the value is named as the right answer is."""
+    return any(_GOLD.search(key) for key, _ in _fields(value))
+
+
+def _fields(value: Json) -> Iterator[tuple[str, Json]]:
+    """Every field of a value, at any depth, with what it holds; the value may be JSON text."""
     content = inner_json(value) if isinstance(value, str) else value
+    if isinstance(content, dict):
+        yield from content.items()
     inner = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
-    named = isinstance(content, dict) and any(_GOLD.search(key) for key in content)
-    return named or any(isinstance(item, (dict, list)) and _holds_answer(item) for item in inner)
+    for item in inner:
+        if isinstance(item, (dict, list)):
+            yield from _fields(item)
 
 
 def _is_technical(name: str) -> bool:
@@ -241,13 +249,8 @@ def _weight(text: str) -> int:
 
 def _tells_text(value: Json) -> bool:
     """Whether a field of the value is named as text is, and holds some."""
-    content = inner_json(value) if isinstance(value, str) else value
-    if isinstance(content, dict):
-        named = (item for key, item in content.items() if key not in _TECHNICAL_KEYS and _WANTED.search(key.lower()))
-        if any(isinstance(item, str) and _WORDS.search(item) for item in named):
-            return True
-    inner = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
-    return any(isinstance(item, (dict, list)) and _tells_text(item) for item in inner)
+    named = (item for key, item in _fields(value) if key not in _TECHNICAL_KEYS and _WANTED.search(key.lower()))
+    return any(isinstance(item, str) and _WORDS.search(item) for item in named)
 
 
 def _is_data(text: str) -> bool:

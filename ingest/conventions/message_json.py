@@ -370,18 +370,18 @@ def _response_item(value: dict[str, Json]) -> list[ParsedMessage] | None:
 
 
 _CALL_OUTPUT = "_call_output"
-_GIVEN = ("arguments", "input", "action", "operation", "code", "queries")
+CALL_GIVEN = ("arguments", "input", "action", "operation", "code", "queries")
 """Where a call of the Responses API holds what it gives to the tool: a function's, one of OpenAI's own."""
-_CAME = ("output", "outputs", "results", "result", "error")
+CALL_CAME = ("output", "outputs", "results", "result", "error")
 
 
 def _response_call(kind: str, left: dict[str, Json]) -> list[ParsedMessage]:
     """The call in an item of the Responses API, and what came of it where the item holds that."""
     is_function = kind in ("function_call", "custom_tool_call")
     name = left.pop("name", None) if is_function or "name" in left else kind.removesuffix("_call")
-    given = next((left.pop(key) for key in _GIVEN if left.get(key) is not None), None)
+    given = next((left.pop(key) for key in CALL_GIVEN if left.get(key) is not None), None)
     call_id = left.pop("call_id", None) or (None if is_function else left.get("id"))
-    came = None if is_function else next((left.pop(key) for key in _CAME if left.get(key) is not None), None)
+    came = None if is_function else next((left.pop(key) for key in CALL_CAME if left.get(key) is not None), None)
     if kind == "image_generation_call" and isinstance(came, str):
         came = [{"type": "image", "data": came}]
     call = ToolCall(text_or_json(name), arguments_text(given), text_or_json(call_id))

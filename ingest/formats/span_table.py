@@ -7,7 +7,7 @@ what vendors wrap a span in, and call its fields, is for `vendor_rows`.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import cast
 
@@ -93,8 +93,9 @@ def _rows_of_vendor(value: Json) -> Iterable[dict[str, Json]]:
 def _take_row(row: Row, intake: Intake) -> None:
     """Add the span of a row, or all spans that a vendor's record holds."""
     names = {plain_name(name) for name in row.values}
-    has_children = any(isinstance(row.values.get(key), list) for key in CHILDREN)
-    is_row = _is_row(names) and not has_children and "processorevent" not in names  # Elastic tells transactions apart
+    is_row = (
+        _is_row(names) and not _has_children(row.values) and "processorevent" not in names
+    )  # Elastic tells transactions apart
     log = None if is_row else vendor_log(row.values)
     if log is not None:
         intake.logs.append(_log(log))
@@ -117,6 +118,11 @@ def _log(values: dict[str, Json]) -> SpanLog:
     )
 
 
+def _has_children(row: Mapping[str, Json]) -> bool:
+    """Whether a row holds the spans below it, which `vendor_rows` reads."""
+    return any(isinstance(row.get(key), list) for key in CHILDREN)
+
+
 def holds_rows(value: Json) -> bool:
     """Whether a document is such a row, or a list or an answer of them."""
     names = (
@@ -129,7 +135,7 @@ def holds_rows(value: Json) -> bool:
         isinstance(first, dict)
         and _is_row({plain_name(name) for name in first})
         and "startTimeUnixNano" not in first
-        and not any(isinstance(first.get(key), list) for key in CHILDREN)
+        and not _has_children(first)
     )
 
 

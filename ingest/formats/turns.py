@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
-from tracejury.ingest.conventions.message_json import read_turn
+from tracejury.ingest.conventions.message_json import CALL_CAME, CALL_GIVEN, read_turn
 from tracejury.ingest.conventions.parts import arguments_text, joined, result_text
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.fields import Fields, objects_in, plain_name
@@ -40,10 +40,8 @@ _READ = frozenset({
     "utterance", "body", "toolresults",
 })  # fmt: skip
 """Fields that the forms here read, or that number and sort records; names as `plain_name` writes them."""
-_READ_OF_CALLS = frozenset(
-    {"arguments", "input", "action", "operation", "code", "queries", "outputs", "results", "error"}
-)
-"""Fields of an item of the Responses API that is a call, as `message_json` reads them."""
+_READ_OF_CALLS = frozenset((*CALL_GIVEN, *CALL_CAME))
+"""Fields of an item of the Responses API that is a call."""
 _DONE = frozenset({"output-available", "output-error", "completed", "error", "result"})
 
 

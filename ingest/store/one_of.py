@@ -64,7 +64,7 @@ def _can_stand(value: str | int) -> bool:
     """Whether both databases can hold a value; one that they cannot hold equals none of theirs."""
     if isinstance(value, int):
         return abs(value) < 2**63
-    return (value.isascii() and "\0" not in value) or not _CANNOT_STAND.search(value)
+    return _CANNOT_STAND.search(value) is None
 
 
 class _Values(FunctionElement[Any]):
