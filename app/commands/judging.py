@@ -34,6 +34,7 @@ from tracejury.judging.judges.rubric import (
 from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_outcomes
 from tracejury.judging.records import DIMENSIONS, FAILED_STATES, Dimension
 from tracejury.judging.runs.run_control import (
+    RunProgress,
     ensure_free,
     last_run_of,
     pause,
@@ -343,7 +344,7 @@ def _perhaps_paid(unanswered: Unanswered) -> str:
     )
 
 
-def _cost(stands: Mapping[str, Any]) -> str:
+def _cost(stands: RunProgress) -> str:
     """What the run has cost: nothing, a sum, the sum of what is known, or unknown."""
     if stands["replies"] == 0:
         return "no cost"

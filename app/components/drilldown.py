@@ -7,6 +7,7 @@ from html import unescape
 from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from tracejury.app import listings
@@ -20,6 +21,14 @@ WIDE = 6  # columns: a list of so many has room for whole ids
 COMPARE = "views/compare.py"
 WORK = "views/work.py"
 EXPLORE = "views/explore.py"
+
+
+def clickable_chart(figure: go.Figure, *, key: str, alt: str) -> Any:
+    """Draw a chart whose marks can be clicked; returns the event for `chosen_point`."""
+    return st.plotly_chart(
+        figure, key=key, config={"displaylogo": False, "displayModeBar": False}, on_select="rerun",
+        selection_mode="points", alt=alt,
+    )  # fmt: skip
 
 
 def chosen_point(event: Any) -> list[Any] | None:

@@ -313,7 +313,7 @@ def unfinished(runs: Sequence[health.RunHealth]) -> None:
     row = data_table(table, key="unfinished", is_chosen=True)
     if row is not None and st.button("Open in Runs", key="unfinished-open", icon=":material/gavel:"):
         run = runs[row]
-        st.switch_page("views/runs.py", query_params=link_params(run=f"{run.run_key} · {run.name}"))
+        st.switch_page("views/runs/runs.py", query_params=link_params(run=f"{run.run_key} · {run.name}"))
 
 
 def size(count: int) -> str:

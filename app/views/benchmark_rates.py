@@ -10,7 +10,7 @@ import streamlit as st
 from tracejury.app import listings
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import data_table
-from tracejury.app.components.drilldown import chosen_point, listing, open_in_work
+from tracejury.app.components.drilldown import chosen_point, clickable_chart, listing, open_in_work
 from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
@@ -29,7 +29,6 @@ from tracejury.judging.reports.benchmark_scores import (
 from tracejury.judging.reports.columns import load_columns
 from tracejury.judging.store.revisions import Revision
 
-CONFIG = {"displaylogo": False, "displayModeBar": False}
 KINDS = ("As the harness counts it", "Judged executions only")
 
 
@@ -108,10 +107,9 @@ def _rates_card(known: _Known) -> None:
     )
     rows = rate_rows(known.executions, is_judged=kind == KINDS[1])
     paint("benchmark")
-    event = st.plotly_chart(
-        charts.forest(rows, title="success rate"), key="chart-benchmark", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Success by capability and model",
-    )  # fmt: skip
+    event = clickable_chart(
+        charts.forest(rows, title="success rate"), key="chart-benchmark", alt="Success by capability and model"
+    )
     point = chosen_point(event)
     shown = known.frame if point is None else _rows_for(known, str(point[0]), str(point[1]))
     _executions(shown, key="benchmark-rate-executions")

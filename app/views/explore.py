@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from tracejury.app import listings, options
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import chosen_cell, chosen_row, data_table
-from tracejury.app.components.drilldown import chosen_point, listing, open_in_compare, open_in_work
+from tracejury.app.components.drilldown import chosen_point, clickable_chart, listing, open_in_compare, open_in_work
 from tracejury.app.components.estimate_text import FEW_NOTE, counted, greyed, interval_text, is_dark, plain
 from tracejury.app.components.glossary import meanings
 from tracejury.app.datasets import open_to_me
@@ -29,7 +29,6 @@ from tracejury.judging.store.revisions import Revision
 
 OFFERED = 500  # errors to choose from: a browser holds no list of thousands
 PAGE = 1_000  # rows of the list in the browser at once
-CONFIG = {"displaylogo": False, "displayModeBar": False}
 LISTED = [
     "trace_id", "name", "goal", "format", "status", "spans", "error_spans", "errors", "lowest_score", "labelled_by",
     "judge_states", "tools", "agents", "models", "total_tokens", "duration_s", "warning_count",
@@ -304,10 +303,9 @@ def places_card(places: pd.DataFrame) -> list[Any] | None:
     if places.empty:
         st.caption("No error or finding cites a span of these traces.")
         return None
-    event = st.plotly_chart(
-        charts.place_bars(places, places=exploring.PLACES), key="chart-positions", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Positions of errors",
-    )  # fmt: skip
+    event = clickable_chart(
+        charts.place_bars(places, places=exploring.PLACES), key="chart-positions", alt="Positions of errors"
+    )
     st.caption("Click a bar to list its errors.")
     return chosen_point(event)
 
@@ -356,10 +354,8 @@ def together_card(errors: pd.DataFrame) -> list[Any] | None:
         st.caption("No annotator labelled an error on these traces.")
         return None
     order = [d for d in DIMENSIONS if d in set(pairs["a"])]
-    event = st.plotly_chart(
-        charts.pair_grid(pairs, order=order, is_dark=is_dark()), key="chart-together", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Dimensions that occur together",
-    )  # fmt: skip
+    drawn = charts.pair_grid(pairs, order=order, is_dark=is_dark())
+    event = clickable_chart(drawn, key="chart-together", alt="Dimensions that occur together")
     st.caption("Click a square to list its errors.")
     return chosen_point(event)
 

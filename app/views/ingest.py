@@ -10,7 +10,7 @@ import streamlit as st
 from tracejury.app import listings
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import data_table
-from tracejury.app.components.drilldown import chosen_point, listing, open_in_explore, open_in_work
+from tracejury.app.components.drilldown import chosen_point, clickable_chart, listing, open_in_explore, open_in_work
 from tracejury.app.components.estimate_text import counted, plain
 from tracejury.app.preflight import Preflight, inspect, storable
 from tracejury.app.session import link_params, must, user, workspace
@@ -27,7 +27,6 @@ from tracejury.judging.store.backup import back_up_first
 from tracejury.judging.store.revisions import Revision
 
 SHOWN = 50  # warnings
-CONFIG = {"displaylogo": False, "displayModeBar": False}
 
 
 def page() -> None:
@@ -220,10 +219,7 @@ def sizes(traces: pd.DataFrame) -> None:
                 "after": largest["judge_text"].astype("int64"),
             }
         )
-        event = st.plotly_chart(
-            charts.size_bars(shown), key="chart-sizes", config=CONFIG, on_select="rerun", selection_mode="points",
-            alt="Text before and after",
-        )  # fmt: skip
+        event = clickable_chart(charts.size_bars(shown), key="chart-sizes", alt="Text before and after")
         less = f", {1 - after / before:.0%} less" if before > after > 0 else ""
         shown_part = "" if len(largest) == len(measured) else f" The largest {len(largest)} are shown."
         of = "" if len(measured) == len(traces) else f" (the first {len(measured):,} traces)"
@@ -234,9 +230,7 @@ def sizes(traces: pd.DataFrame) -> None:
     with right, st.container(border=True, height="stretch"):
         layout.title("Spans per trace")
         drawn = charts.histogram(list(traces["spans"]), x_title="spans", y_title="traces")
-        event = st.plotly_chart(
-            drawn, key="chart-spans", config=CONFIG, on_select="rerun", selection_mode="points", alt="Spans per trace"
-        )
+        event = clickable_chart(drawn, key="chart-spans", alt="Spans per trace")
         point = chosen_point(event)
         if point is None:
             st.caption("Click a bar to list its traces.")

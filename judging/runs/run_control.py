@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 import orjson
 from sqlalchemy import Connection, Engine, and_, func, select, update
@@ -46,16 +47,14 @@ def plan_run(
     *,
     rubrics: Mapping[str, Rubric],
     agents: Mapping[str, AgentDescription],
-    name: str = "",
     author: str = "command",
 ) -> int:
     """Put a run and all its cells into the database, queued; returns its key."""
     versions = {
         (key, model): judge_version(rubrics[key], model, spec, agents) for key in spec.rubrics for model in spec.models
     }
-    title = name or f"{', '.join(spec.rubrics)} by {', '.join(spec.models)}"
     with write_transaction(engine, JUDGES) as connection:
-        run_key = add_run(connection, name=title, spec=spec.to_json(), author=author, budget_usd=spec.budget_usd)
+        run_key = add_run(connection, name=spec.title, spec=spec.to_json(), author=author, budget_usd=spec.budget_usd)
         for version in versions.values():
             ensure_judge_version(connection, version)
         add_cells(
@@ -162,13 +161,34 @@ _MAY_FOLLOW: Mapping[RunStatus, tuple[RunStatus, ...]] = {
 }
 
 
-def watch(engine: Engine, run_key: int) -> dict[str, Json]:
-    """How a run stands: status, message, counts by state, scores by rubric, cost, tokens, whether its owner lives.
+class RunProgress(TypedDict):
+    """How a run stands: counts of its cells by state, of scores by rubric, its cost, whether its owner lives.
 
     `cost_usd` sums the replies whose cost is known, `unpriced` counts the others (None and all: nothing is known).
     `unanswered` counts requests that were sent and whose answer is unknown; they may have cost `unanswered_usd`
     at most (None: no price is known).
     """
+
+    run: int
+    name: str
+    status: RunStatus
+    message: str
+    spec: dict[str, Json]
+    states: dict[str, int]
+    scores: dict[str, dict[str, int]]
+    replies: int
+    unpriced: int
+    cost_usd: float | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    completion_tokens: int | None
+    unanswered: int
+    unanswered_usd: float | None
+    owner_alive: bool
+
+
+def watch(engine: Engine, run_key: int) -> RunProgress:
+    """How a run stands now. Raises KeyError without such a run."""
     with read_transaction(engine) as connection:
         row = connection.execute(select(_run).where(_run.c.run_key == run_key)).one_or_none()
         if row is None:
@@ -209,17 +229,15 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
         }
 
 
-def _scores(connection: Connection, run_key: int) -> dict[str, Json]:
+def _scores(connection: Connection, run_key: int) -> dict[str, dict[str, int]]:
     rows = connection.execute(
         select(_cell.c.rubric, _cell.c.score, func.count())
         .where(_cell.c.run_key == run_key, _cell.c.state == "scored")
         .group_by(_cell.c.rubric, _cell.c.score)
     )
-    by_rubric: dict[str, Json] = {}
+    by_rubric: dict[str, dict[str, int]] = {}
     for rubric, score, count in rows:
-        counts = by_rubric.setdefault(rubric, {})
-        assert isinstance(counts, dict)
-        counts[str(score)] = count
+        by_rubric.setdefault(rubric, {})[str(score)] = count
     return by_rubric
 
 

@@ -55,6 +55,10 @@ class RunSpec:
     backoff_s: float = 1.0
     give_up_after: int = 20
 
+    @property
+    def title(self) -> str:
+        return f"{', '.join(self.rubrics)} by {', '.join(self.models)}"
+
     def __post_init__(self) -> None:
         if not self.rubrics or not self.models:
             raise ValueError("a run needs at least one dimension and one model")

@@ -17,11 +17,12 @@ from tests.app.workspaces import REPEATED, hold_blind
 from tests.fake_provider import verdict
 from tests.judging.grid import Counting, planned
 
-from tracejury.app import estimating
 from tracejury.app.cli import main
 from tracejury.app.components import drilldown
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.run_processes import RUNS
+from tracejury.app.views.runs import costs
+from tracejury.app.views.runs import start as start_form
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.judges.model import ModelError, Prices
 from tracejury.judging.runs.run_control import run_spec, watch
@@ -79,7 +80,7 @@ def no_price(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_spec: RunSpec, _home: Path) -> pd.DataFrame:
         raise EstimateError("nothing was counted")
 
-    monkeypatch.setattr(estimating, "estimate", refuse)
+    monkeypatch.setattr(start_form, "estimate", refuse)
 
 
 @pytest.mark.usefixtures("no_price")
@@ -333,7 +334,8 @@ def test_the_tiles_list_what_was_dearest_and_longest_of_all_that_they_sum(full: 
 def test_of_many_judgements_the_first_are_read_and_all_are_counted(
     full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drilldown, "MOST_ROWS", 4)
+    for module in (drilldown, costs):
+        monkeypatch.setattr(module, "MOST_ROWS", 4)
     at = open_page("runs", run="4 · three runs")
     at.segmented_control(key="costly").set_value("dearest").run()
     assert len(listed(at)) == 4

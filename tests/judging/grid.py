@@ -15,7 +15,7 @@ from tracejury.ingest.trace import Trace
 from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest, Prices
 from tracejury.judging.judges.rubric import agent_descriptions, rubrics
-from tracejury.judging.runs.run_control import plan_run, run_spec, watch
+from tracejury.judging.runs.run_control import RunProgress, plan_run, run_spec, watch
 from tracejury.judging.runs.run_spec import RunSpec
 from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.runs.runner import ModelSetup, Runner, Summary
@@ -103,8 +103,8 @@ class Grid:
             str(state): int(str(count)) for state, count in self.rows("select state, count(*) from cell group by 1")
         }
 
-    def watch(self) -> dict[str, object]:
-        return dict(watch(self.engine, self.run_key))
+    def watch(self) -> RunProgress:
+        return watch(self.engine, self.run_key)
 
 
 def kill(store: RunStore) -> None:
