@@ -202,6 +202,28 @@ def stock_judge_engine(reply: str) -> Any:
     return engine
 
 
+def keep_prompts() -> None:
+    """ARE renders the prompts of its judge anew for each tool that it checks, a second and a half of CPU time: once is
+    enough, as what is made of texts alone is always the same."""
+    try:
+        from are.simulation.validation.utils import llm_utils
+
+        render = llm_utils.jinja_format
+    except (ImportError, AttributeError):  # another ARE than the locked one: it takes its time
+        return
+    made: dict[Any, str] = {}
+
+    def rendered(template: str, skip_validation: bool = True, **values: Any) -> str:
+        if not all(isinstance(value, str) for value in values.values()):
+            return str(render(template, skip_validation, **values))
+        key = (template, skip_validation, tuple(sorted(values.items())))
+        if key not in made:
+            made[key] = render(template, skip_validation, **values)
+        return made[key]
+
+    llm_utils.jinja_format = rendered
+
+
 def load_scenario(job: dict[str, Any], judge_engine: Any) -> Any:
     """The scenario, ready to run. Raises whatever ARE raises for one that it cannot read."""
     from are.simulation.data_handler.importer import JsonScenarioImporter
@@ -391,6 +413,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         agent_engine, judge_engine = make_engines(parent, live, job)
         if job.get("stock_judge_reply"):
             judge_engine = stock_judge_engine(job["stock_judge_reply"])
+        keep_prompts()
         scenario = load_scenario(job, judge_engine)
         config = runner_config(job, scenario)
         runner = make_runner(job, live, agent_engine, seen)
