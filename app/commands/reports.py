@@ -206,6 +206,7 @@ def _sampled(
         say(f"{RATES.name} is left out: {error.reason}")
         return {}
     manifest["corpus"] = rates.basis()
+    say(f"{RATES.name}: {rates.basis()}")
     return {RATES.name: rates.table}
 
 

@@ -12,12 +12,13 @@ from sqlalchemy import Connection, select
 
 from tracejury.ingest.corpus.layout import Corpus, open_corpus
 from tracejury.ingest.trace import IngestError
+from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.prevalence import corpus_table, why_not_powered
 from tracejury.judging.agreement.tables import Table
 from tracejury.judging.checks import MODEL
 from tracejury.judging.corpus.checking import FINDINGS, SCORES
 from tracejury.judging.records import ANSWERED_STATES, DIMENSIONS
-from tracejury.judging.reports.columns import load_columns
+from tracejury.judging.reports.columns import Columns, load_columns
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import LazyFrames
 from tracejury.judging.store import tables
@@ -37,6 +38,8 @@ COLUMNS = (
     "rate",
     "rate_low",
     "rate_high",
+    "lowest",
+    "highest",
     "labelled",
     "with_error",
     "method",
@@ -44,10 +47,16 @@ COLUMNS = (
 )
 
 
+NOT_APPLIED = ("split", "trace_formats")
+"""Filters that rates of a corpus leave out: its other traces have no split, and cutting the sample alone misleads."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CorpusRates:
     """`table` (COLUMNS) with what it rests on: the sample's corpus, method, size and population, the reference, and
     how many sampled traces the reference reviewed.
+
+    `not_counted` more have reviews that the filters leave out, `filters` are those that were asked for.
     """
 
     table: pd.DataFrame
@@ -57,13 +66,42 @@ class CorpusRates:
     population: int
     reference: str | None
     reviewed: int
+    not_counted: int
+    filters: Filters
 
     def basis(self) -> str:
         """What the rates rest on, in a sentence."""
-        return (
-            f"{self.reviewed:,} of {self.sampled:,} sampled traces reviewed by {self.reference or 'nobody'}; drawn by "
-            f"{self.method} from the {self.population:,} checked traces of {self.url}; the checks judged all of them"
+        return "; ".join(
+            [
+                f"{self.reviewed:,} of {self.sampled:,} sampled traces reviewed by {self.reference or 'nobody'}",
+                *self._what_is_missing(),
+                f"drawn by {self.method} from the {self.population:,} checked traces of {self.url}",
+                "the checks judged all of them",
+                *self._what_is_not_applied(),
+            ]
         )
+
+    def _what_is_missing(self) -> Iterator[str]:
+        if self.not_counted:
+            guideline = self.filters.guideline
+            whys = [
+                *(["not blind"] if self.filters.blind_only else []),
+                *([f"not under guideline version {guideline}"] if guideline is not None else []),
+                "with an error that names no dimension",
+            ]
+            yield f"{self.not_counted:,} more are reviewed but do not count: {' or '.join(whys)}"
+        if 0 < self.reviewed < self.sampled:
+            yield (
+                f"rate takes the {self.sampled - self.reviewed:,} others to be like the reviewed traces of their "
+                "stratum; lowest and highest hold whatever errors the others have"
+            )
+
+    def _what_is_not_applied(self) -> Iterator[str]:
+        split, formats = self.filters.split, self.filters.trace_formats
+        words = [f"the split {split.name}"] if split is not None else []
+        words += [f"trace formats {', '.join(formats)}"] if formats else []
+        if words:
+            yield f"not applied: {' and '.join(words)}, because a rate is of the whole corpus"
 
 
 def newest_sample(connection: Connection) -> int | None:
@@ -84,19 +122,27 @@ def sampled_url(connection: Connection) -> str | None:
 def corpus_rates(connection: Connection, sample_key: int, filters: Filters | None = None) -> CorpusRates:
     """Estimate the share of the corpus' traces with an error, for each dimension, from one sample.
 
-    Reviewed traces are taken as drawn within each stratum with equal chances: their inclusion probability is the
-    reviewed over all traces of the stratum. The estimates are those of `prevalence.corpus_table`. Raises `IngestError`
-    where the corpus is gone or not whole, and where a stratum has no reviewed trace: its errors are unknown.
+    Of `filters`, reference, guideline and blind_only say which reviews count; `NOT_APPLIED` are left out. A sampled
+    trace without a review that counts is not reviewed. `rate` takes reviewed traces as drawn within each stratum with
+    equal chances: their inclusion probability is the reviewed over all traces of the stratum. `lowest` and `highest`
+    take nothing for granted: they are the ends of its interval if no trace that is not reviewed had an error, and if
+    all had one. The estimates are those of `prevalence.corpus_table`. Raises `IngestError` where the corpus is gone,
+    not whole or has other traces than at the draw, and where a stratum has no reviewed trace.
     """
+    filters = filters or Filters()
     header = connection.execute(
         select(tables.corpus_sample).where(tables.corpus_sample.c.sample_key == sample_key)
     ).one()
+    columns = load_columns(connection)
+    frames = LazyFrames(connection, columns, filters.without(NOT_APPLIED))
+    errors = frames.labelled_errors
     drawn = _drawn(connection, sample_key)
-    frames = LazyFrames(connection, load_columns(connection), filters or Filters())
-    drawn["reviewed"] = drawn["trace_id"].isin(frames.reviewed)
+    is_told = ~drawn["trace_id"].isin(errors.loc[errors["dimensions"] == "", "trace_id"])
+    drawn["reviewed"] = drawn["trace_id"].isin(frames.reviewed) & is_told
+    is_submitted = drawn["trace_id"].isin(_submitted(columns, frames.reference))
     corpus = open_corpus(header.url)
     corpus.require_whole()
-    rows = list(_rows(corpus, _with_chances(drawn), frames.reference_errors)) if drawn["reviewed"].any() else []
+    rows = list(_rows(corpus, drawn, errors, header.population)) if drawn["reviewed"].any() else []
     return CorpusRates(
         table=pd.DataFrame(rows, columns=list(COLUMNS)),
         url=header.url,
@@ -105,7 +151,18 @@ def corpus_rates(connection: Connection, sample_key: int, filters: Filters | Non
         population=header.population,
         reference=frames.reference,
         reviewed=int(drawn["reviewed"].sum()),
+        not_counted=int((is_submitted & ~drawn["reviewed"]).sum()),
+        filters=filters,
     )
+
+
+def _submitted(columns: Columns, reference: str | None) -> pd.Series:
+    """The traces that the reference submitted, under any guideline, blind or not."""
+    reviews = columns.submitted
+    if reference != MAJORITY:
+        return reviews.loc[reviews["annotator"] == reference, "trace_id"]
+    people = reviews[~reviews["annotator"].isin(list(columns.golds))]
+    return people.loc[people.groupby("trace_id")["annotator"].transform("nunique") > 1, "trace_id"]
 
 
 def _drawn(connection: Connection, sample_key: int) -> pd.DataFrame:
@@ -126,14 +183,40 @@ def _with_chances(drawn: pd.DataFrame) -> pd.DataFrame:
     return drawn.assign(inclusion=drawn["inclusion"] * share)[drawn["reviewed"]]
 
 
-def _rows(corpus: Corpus, reviewed: pd.DataFrame, errors: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _rows(corpus: Corpus, drawn: pd.DataFrame, errors: pd.DataFrame, population: int) -> Iterator[dict[str, Any]]:
+    reviewed = _with_chances(drawn)
     for dimension in DIMENSIONS:
         units = _judged(corpus, dimension)
+        _require_same(corpus, drawn, units, population)
         with_error = errors.loc[errors["dimensions"].astype("str").str.contains(dimension, regex=False), "trace_id"]
-        labels = reviewed.assign(reference_label=reviewed["trace_id"].isin(with_error))
-        units = units.merge(labels[["trace_id", "reference_label", "inclusion"]], on="trace_id", how="left")
-        units = units.assign(dimension=dimension, judge_model=MODEL).rename(columns={"trace_id": "unit"})
-        yield _row(dimension, corpus_table(units).iloc[0])
+        row = _estimate(units, reviewed.assign(reference_label=reviewed["trace_id"].isin(with_error)), dimension)
+        yield {**row, **_bounds(row, units, drawn, with_error)}
+
+
+def _require_same(corpus: Corpus, drawn: pd.DataFrame, units: pd.DataFrame, population: int) -> None:
+    """Raise `IngestError` where the corpus has other traces than those that the sample was drawn from."""
+    if len(units) == population and drawn["trace_id"].isin(units["trace_id"]).all():
+        return
+    reason = f"{corpus.url} has {len(units):,} checked traces, the sample was drawn from {population:,}"
+    raise IngestError(f"{reason}: others had no chance of being drawn", remedy=f"tracejury corpus sample {corpus.url}")
+
+
+def _estimate(units: pd.DataFrame, labels: pd.DataFrame, dimension: str) -> dict[str, Any]:
+    units = units.merge(labels[["trace_id", "reference_label", "inclusion"]], on="trace_id", how="left")
+    units = units.assign(dimension=dimension, judge_model=MODEL).rename(columns={"trace_id": "unit"})
+    return _row(dimension, corpus_table(units).iloc[0])
+
+
+def _bounds(row: dict[str, Any], units: pd.DataFrame, drawn: pd.DataFrame, with_error: pd.Series) -> dict[str, float]:
+    """The ends of the interval if none, and if all, of the drawn traces that are not reviewed had the error."""
+    if pd.isna(row["rate"]) or drawn["reviewed"].all():
+        return {"lowest": row["rate_low"], "highest": row["rate_high"]}
+    has_error = drawn["trace_id"].isin(with_error)
+    fewest, most = has_error & drawn["reviewed"], has_error | ~drawn["reviewed"]
+    if len(drawn) == len(units):
+        return {"lowest": fewest.mean(), "highest": most.mean()}
+    none, every = (_estimate(units, drawn.assign(reference_label=one), row["dimension"]) for one in (fewest, most))
+    return {"lowest": none["rate_low"], "highest": every["rate_high"]}
 
 
 def _judged(corpus: Corpus, dimension: str) -> pd.DataFrame:

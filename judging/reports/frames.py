@@ -114,9 +114,9 @@ class LazyFrames:
         return self._reference_labels.reviewed
 
     @property
-    def reference_errors(self) -> pd.DataFrame:
-        """Return the errors of the reference that can be caught or missed: trace_id, dimensions and more."""
-        return self._reference_labels.errors
+    def labelled_errors(self) -> pd.DataFrame:
+        """Return the errors of the reference, incomplete ones too: trace_id, dimensions (perhaps empty) and more."""
+        return self._reference_labels.labelled
 
     @cached_property
     def _cells(self) -> pd.DataFrame:

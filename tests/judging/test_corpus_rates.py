@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,10 +25,12 @@ from tracejury.ingest.trace import IngestError, Trace
 from tracejury.judging.agreement.prevalence import prediction_powered
 from tracejury.judging.corpus import checking
 from tracejury.judging.corpus.checking import check
-from tracejury.judging.corpus.rates import corpus_rates, newest_sample
+from tracejury.judging.corpus.rates import CorpusRates, corpus_rates, newest_sample
 from tracejury.judging.corpus.sampling import METHODS, Method, draw_sample, population, sample
 from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Finding, Review, Verdict
+from tracejury.judging.reports.filters import Filters, Split
 from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.people import ensure_annotator
 
@@ -75,25 +78,34 @@ def space(tmp_path: Path) -> Workspace:
     return open_workspace(tmp_path / "home")
 
 
-def review(space: Workspace, trace_ids: Iterable[str]) -> None:
-    """What ada stores of these traces: the truth."""
+def review(space: Workspace, trace_ids: Iterable[str], *, by: str = "ada", guideline: str | None = None) -> None:
+    """What a person stores of these traces: the truth."""
     ids = list(trace_ids)
     roots = {trace_id: trace.spans[0].span_id for trace_id, trace in workspace_traces(space.home).items()}
     errors = [
         ErrorLabel(
-            label_id=f"e-{trace_id}", trace_id=trace_id, annotator="ada", span_ids=(roots[trace_id],),
+            label_id=f"{by}-{trace_id}", trace_id=trace_id, annotator=by, span_ids=(roots[trace_id],),
             dimensions=("LC",), impact="high", description="wrong",
         )
         for trace_id in ids
         if has_error(trace_id)
     ]  # fmt: skip
     reviews = [
-        Review(trace_id=trace_id, annotator="ada", status="submitted", no_error=not has_error(trace_id))
+        Review(
+            trace_id=trace_id, annotator=by, status="submitted", no_error=not has_error(trace_id),
+            guideline_version=guideline,
+        )
         for trace_id in ids
-    ]
+    ]  # fmt: skip
     with write_transaction(space.engine) as connection:
-        ensure_annotator(connection, "ada")
-        put_labels(connection, errors=errors, scores=(), reviews=reviews, author="ada")
+        ensure_annotator(connection, by)
+        put_labels(connection, errors=errors, scores=(), reviews=reviews, author=by)
+
+
+def rates_of(space: Workspace, **filters: Any) -> CorpusRates:
+    """The rates of the newest sample under these filters."""
+    with read_transaction(space.engine) as connection:
+        return corpus_rates(connection, newest_sample(connection) or 0, Filters(**filters))
 
 
 def drawn(space: Workspace) -> pd.DataFrame:
@@ -194,6 +206,104 @@ def test_nobody_s_review_leaves_the_rates_empty_and_an_unreviewed_stratum_is_nam
         corpus_rates(connection, 1)
 
 
+@pytest.mark.parametrize("reference", ["majority", "single"])
+@pytest.mark.parametrize("cut", ["split", "trace_formats"])
+def test_a_split_or_format_thins_neither_the_sample_nor_its_errors(
+    url: str, space: Workspace, reference: str, cut: str
+) -> None:
+    sample(space.engine, url, n=160, method="random", author="ada")
+    ids = list(drawn(space)["trace_id"])
+    for person in ("ada", "ben"):
+        review(space, ids, by=person)
+    with_error = [trace_id for trace_id in ids if has_error(trace_id)]
+    split = Split(name="half", parts=tuple((trace_id, "dev") for trace_id in ids[::2]))
+    filters = {"split": {"split": split}, "trace_formats": {"trace_formats": ("trail",)}}[cut]
+    whole, of_cut = rates_of(space, reference=reference), rates_of(space, reference=reference, **filters)
+    pd.testing.assert_frame_equal(of_cut.table, whole.table)
+    assert whole.table.set_index("dimension").loc["LC", "with_error"] == len(with_error)
+    assert of_cut.basis().startswith("160 of 160 sampled traces")
+    assert f"not applied: {'the split half' if cut == 'split' else 'trace formats trail'}" in of_cut.basis()
+
+
+@pytest.mark.parametrize("reference", ["majority", "single"])
+@pytest.mark.parametrize("counts", ["guideline", "blind_only"])
+def test_reviews_that_do_not_count_are_told_and_bounded(
+    url: str, space: Workspace, reference: str, counts: str
+) -> None:
+    """Those that do not count are here of traces without an error: the worst case that the bounds must hold."""
+    sample(space.engine, url, n=160, method="random", author="ada")
+    ids = sorted(drawn(space)["trace_id"], key=has_error)
+    late = ids[:40]
+    if counts == "blind_only":
+        for person in ("ada", "ben"):
+            note_seen(space.engine, annotator=person, trace_ids=late, what="a page", at=1)
+    for person in ("ada", "ben"):
+        review(space, ids[40:], by=person, guideline="1" if counts == "guideline" else None)
+        review(space, late, by=person)
+    told = rates_of(space, reference=reference, **({"guideline": "1"} if counts == "guideline" else {}))
+    row = told.table.set_index("dimension").loc["LC"]
+    truth = np.mean([has_error(trace_id) for trace_id in population(open_corpus(url))["trace_id"]])
+    assert (row["labelled"], told.reviewed, told.not_counted) == (120, 120, 40)
+    assert row["lowest"] < truth < row["highest"]
+    assert row["highest"] - row["lowest"] > 40 / 160
+    assert "120 of 160 sampled traces" in told.basis()
+    assert f"40 more are reviewed but do not count: not {'blind' if counts == 'blind_only' else ''}" in told.basis()
+    assert "rate takes the 40 others to be like the reviewed traces" in told.basis()
+
+
+def test_unreviewed_traces_with_and_without_errors_give_the_ends_of_the_bounds(url: str, space: Workspace) -> None:
+    sample(space.engine, url, n=120, method="disagreement", author="ada")
+    rows = drawn(space).sort_values(["stratum", "trace_id"]).iloc[::-1]
+    is_reviewed = np.arange(len(rows)) % 6 != 0
+    review(space, rows.loc[is_reviewed, "trace_id"])
+    row = rates_of(space).table.set_index("dimension").loc["LC"]
+    traces = population(open_corpus(url))["trace_id"]
+    y, f = (rows["trace_id"].map(of).to_numpy(bool) for of in (has_error, is_flagged))
+    ends = [
+        prediction_powered(
+            labels.astype(float), f.astype(float), traces.map(is_flagged).to_numpy(float),
+            weights=1 / rows["inclusion"].to_numpy(), tuning=1.0,
+        ).bounds()
+        for labels in (y & is_reviewed, y | ~is_reviewed)
+    ]  # fmt: skip
+    assert (row["lowest"], row["highest"]) == pytest.approx((ends[0][0], ends[1][1]))
+    assert row["lowest"] < row["rate_low"] < row["rate_high"] < row["highest"]
+
+
+def test_an_error_without_impact_is_an_error_and_one_without_dimension_leaves_its_trace_unreviewed(
+    url: str, space: Workspace
+) -> None:
+    sample(space.engine, url, n=120, method="random", author="ada")
+    ids = list(drawn(space)["trace_id"])
+    review(space, ids)
+    clean = [trace_id for trace_id in ids if not has_error(trace_id)]
+    unfinished = [
+        ErrorLabel(
+            label_id=f"more-{trace_id}", trace_id=trace_id, annotator="ada", span_ids=(), dimensions=dimensions,
+            impact=None,
+        )
+        for trace_id, dimensions in ((clean[0], ("LC",)), (clean[1], ()))
+    ]  # fmt: skip
+    with write_transaction(space.engine) as connection:
+        put_labels(connection, errors=unfinished, scores=(), reviews=(), author="ada")
+    told = rates_of(space)
+    row = told.table.set_index("dimension").loc["LC"]
+    assert (row["labelled"], row["with_error"]) == (119, len(ids) - len(clean) + 1)
+    assert "1 more are reviewed but do not count" in told.basis()
+
+
+def test_a_corpus_with_other_traces_than_at_the_draw_gives_no_rate(tmp_path: Path, space: Workspace) -> None:
+    url = str(tmp_path / "corpus")
+    build([str(otlp_file(tmp_path / "a.jsonl", *range(9), spans=slice(0, 2)))], url)
+    check(url)
+    sample(space.engine, url, n=4, method="random", author="ada")
+    review(space, drawn(space)["trace_id"])
+    build([str(otlp_file(tmp_path / "b.jsonl", 20, spans=slice(0, 2)))], url)
+    check(url)
+    with pytest.raises(IngestError, match="has 10 checked traces, the sample was drawn from 9"):
+        rates_of(space)
+
+
 def test_no_sample_is_stored_of_files_that_changed(tmp_path: Path, space: Workspace) -> None:
     file, url = otlp_file(tmp_path / "a.jsonl", 1, 2), str(tmp_path / "corpus")
     build([str(file)], url)
@@ -227,6 +337,7 @@ def test_the_commands_sample_and_report_write_the_rates_and_what_they_rest_on(ur
     words = ["report", "--home", str(home), "--out", str(out), "--table", "sampled_corpus_rates"]
     done = run(main, words)
     assert done.exit_code == 0, done.output
+    assert "120 of 120 sampled traces reviewed by ada" in done.stderr
     frame = pd.read_csv(out / "sampled_corpus_rates.csv", comment="#")
     assert frame.set_index("dimension").loc["LC", "rate"] == pytest.approx(0.35, abs=0.12)
     assert "120 of 120 sampled traces" in json.loads((out / "manifest.json").read_text("utf-8"))["corpus"]
