@@ -26,7 +26,7 @@ from tracejury.judging.agreement import errors, reliability
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.tables import TABLES
 from tracejury.judging.judges.rubric import choose_rubrics, rubrics
-from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
 from tracejury.judging.reports import rows
 from tracejury.judging.reports.export import (

@@ -19,7 +19,8 @@ from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.comparison import compare_trace, decided_revision
-from tracejury.judging.matching.matches import decide, review_finding, undo_decision
+from tracejury.judging.matching.deciding import decide, undo_decision
+from tracejury.judging.matching.finding_reviews import review_finding
 from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.records import FindingReview, MatchStatus
 from tracejury.judging.store import Workspace

@@ -43,7 +43,7 @@ from tracejury.judging.labels.score_import import (
     span_ids_of,
 )
 from tracejury.judging.labels.trace_index import trace_index
-from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import Failure, Verdict
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store.judge_models import SCORES_ONLY

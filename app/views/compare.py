@@ -22,8 +22,8 @@ from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, repeats_of, undecided
-from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, PairState
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
 from tracejury.judging.store.judge_models import versions_of
 from tracejury.judging.store.revisions import Revision

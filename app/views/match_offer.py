@@ -9,7 +9,7 @@ from tracejury.app.components.estimate_text import counted
 from tracejury.app.estimates import estimate
 from tracejury.app.session import say, shown_message, workspace
 from tracejury.judging.agreement.prevalence import sampling_note
-from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.reports.filters import Filters
 
 

@@ -14,9 +14,9 @@ from tracejury.judging.adjudication.majority_errors import SeenError, most_say, 
 from tracejury.judging.agreement.frames import among
 from tracejury.judging.agreement.majority import ERRORS, VOTES, majority_scores
 from tracejury.judging.labels.label_store import error_labels
-from tracejury.judging.matching.matches import cited_spans
 from tracejury.judging.matching.rule import assign
 from tracejury.judging.records import ErrorLabel
+from tracejury.judging.runs.verdicts import cited_spans
 from tracejury.judging.store import tables
 from tracejury.judging.store.spans import parents_by_trace
 

@@ -11,14 +11,10 @@ from tracejury.ingest.store import schema
 from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.labels.label_store import error_labels, score_labels
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.matching.matches import (
-    Decision,
-    decisions,
-    finding_reviews,
-    finding_statuses,
-    unmatched_labels,
-)
+from tracejury.judging.matching.compared import unmatched_labels
+from tracejury.judging.matching.finding_reviews import finding_reviews
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, Pair
+from tracejury.judging.matching.standing import Decision, decisions, finding_statuses
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, ErrorLabel, Finding, FindingReview
 from tracejury.judging.runs.verdicts import findings_of, to_outcome
 from tracejury.judging.store import tables

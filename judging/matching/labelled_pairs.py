@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from tracejury.ingest.spreadsheet import csv_of_rows
 from tracejury.ingest.trace import Rejected
 from tracejury.judging.agreement.match_rates import ANSWERS, RuleRates, rule_rates
-from tracejury.judging.matching.matches import by_person, candidates_of, complete_errors, judged_cells
+from tracejury.judging.matching.candidates import by_person, candidates_of, complete_errors, judged_cells
 from tracejury.judging.matching.rule import Candidate, SpanTree, TextLikeness, propose, signs_of
 from tracejury.judging.queues.queueing import draw
 from tracejury.judging.records import ErrorLabel

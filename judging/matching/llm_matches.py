@@ -11,16 +11,10 @@ from sqlalchemy import Connection, Engine, select
 
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.judges.limits import StopRunError
+from tracejury.judging.matching.candidates import by_person, candidates_of, complete_errors, judged_cells
+from tracejury.judging.matching.compared import newest_label, record_matching
 from tracejury.judging.matching.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model
-from tracejury.judging.matching.matches import (
-    by_person,
-    candidates_of,
-    complete_errors,
-    judged_cells,
-    newest_label,
-    record_matching,
-    store_proposals,
-)
+from tracejury.judging.matching.match_store import store_proposals
 from tracejury.judging.matching.rule import BY_MODEL, Candidate
 from tracejury.judging.records import Call, ErrorLabel, Failure
 from tracejury.judging.store import tables

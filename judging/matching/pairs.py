@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tracejury.judging.matching.matches import Decision
+from tracejury.judging.matching.standing import Decision
 from tracejury.judging.records import ErrorLabel, Failure, Finding, FindingReview, ScoreLabel, Verdict
 
 PairState = Literal["localized", "caught", "missed", "unmatched", "not proposed yet"]

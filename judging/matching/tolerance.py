@@ -10,8 +10,8 @@ import pandas as pd
 from sqlalchemy import Connection
 
 from tracejury.ingest.store import schema
-from tracejury.judging.matching.matches import cited_spans
 from tracejury.judging.records import Tolerance
+from tracejury.judging.runs.verdicts import cited_spans
 from tracejury.judging.store.spans import rows_by_trace
 
 

@@ -19,8 +19,10 @@ from tracejury.judging.agreement.frames import among
 from tracejury.judging.labels.label_store import newest
 from tracejury.judging.labels.spans_scored import MARK
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until, matchers_of
+from tracejury.judging.matching.compared import matched_until, matchers_of
+from tracejury.judging.matching.finding_reviews import finding_reviews
 from tracejury.judging.matching.own_rates import own_rates
+from tracejury.judging.matching.standing import decisions
 from tracejury.judging.queues.strategies import recorded_chances
 from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.reports.trace_slices import error_spans, trace_slices

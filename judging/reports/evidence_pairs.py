@@ -15,8 +15,8 @@ from tracejury.judging.agreement.evidence_overlap import COMPARED, EVIDENCE, EVI
 from tracejury.judging.judges.evidence import Finder, Stretch
 from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.labels.label_store import error_labels
-from tracejury.judging.matching.matches import cited_spans
 from tracejury.judging.records import ErrorLabel
+from tracejury.judging.runs.verdicts import cited_spans
 from tracejury.judging.store import tables
 from tracejury.judging.store.spans import AT_ONCE
 

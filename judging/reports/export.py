@@ -22,7 +22,8 @@ from tracejury.judging.agreement.inputs import COLUMNS, Inputs
 from tracejury.judging.agreement.intervals import LEVEL
 from tracejury.judging.agreement.majority import vote_table
 from tracejury.judging.agreement.tables import TABLES, Table, numeric_columns, printed, tables_from_frames
-from tracejury.judging.matching.matches import finding_decisions, match_decisions
+from tracejury.judging.matching.deciding import match_decisions
+from tracejury.judging.matching.finding_reviews import finding_decisions
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES
 from tracejury.judging.reports.evidence_pairs import evidence_pairs
 from tracejury.judging.reports.filters import Filters

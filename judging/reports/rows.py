@@ -16,7 +16,7 @@ from tracejury.ingest.store import load, schema, trace_ids
 from tracejury.ingest.table import message_row, span_frame, span_table, trace_frame
 from tracejury.ingest.trace import Trace
 from tracejury.judging.labels.label_store import error_labels, reviews, score_labels
-from tracejury.judging.matching.matches import decisions
+from tracejury.judging.matching.standing import decisions
 from tracejury.judging.records import CELL_STATES
 from tracejury.judging.runs.verdicts import findings_of
 from tracejury.judging.store import tables

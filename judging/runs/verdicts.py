@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -231,6 +232,18 @@ def findings_of(connection: Connection, cell_keys: Iterable[int]) -> dict[int, l
             )
             by_cell.setdefault(row.cell_key, []).append((row.finding_key, finding))
     return by_cell
+
+
+def cited_spans(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
+    """The spans that each finding cites."""
+    citation = tables.citation
+    spans: dict[int, set[str]] = defaultdict(set)
+    query = select(citation.c.finding_key, citation.c.span_id).where(
+        is_one_of(citation.c.finding_key, finding_keys), citation.c.span_id.is_not(None)
+    )
+    for finding_key, span_id in connection.execute(query).all():
+        spans[finding_key].add(span_id)
+    return {key: frozenset(span_ids) for key, span_ids in spans.items()}
 
 
 def now() -> int:

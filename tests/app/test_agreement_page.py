@@ -25,7 +25,8 @@ from tracejury.ingest.batch import ingest
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.labels.label_store import error_labels, put_labels
-from tracejury.judging.matching.matches import decide, decisions
+from tracejury.judging.matching.deciding import decide
+from tracejury.judging.matching.standing import decisions
 from tracejury.judging.records import MatchStatus
 from tracejury.judging.reports.estimate_files import EstimateKey
 from tracejury.judging.reports.filters import Filters

@@ -16,7 +16,8 @@ from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, undecided
-from tracejury.judging.matching.matches import finding_reviews, match_decisions
+from tracejury.judging.matching.deciding import match_decisions
+from tracejury.judging.matching.finding_reviews import finding_reviews
 from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.queues.places import next_item
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue

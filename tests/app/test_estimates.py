@@ -35,7 +35,8 @@ from tracejury.app.estimates import (
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.tables import TABLES, can_build
-from tracejury.judging.matching.matches import decide, decisions
+from tracejury.judging.matching.deciding import decide
+from tracejury.judging.matching.standing import decisions
 from tracejury.judging.reports import estimate_files, estimate_worker
 from tracejury.judging.reports.estimate_files import MARK, EstimateFiles, EstimateKey, read_frame, write_frame
 from tracejury.judging.reports.estimate_worker import Estimator, StaleRevisionError, files_of

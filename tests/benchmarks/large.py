@@ -24,7 +24,7 @@ from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.ingest.texts import compress
 from tracejury.ingest.trace import Source, SpanDraft, ToolCall, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.matching.matches import record_matching
+from tracejury.judging.matching.compared import record_matching
 from tracejury.judging.matching.rule import AUTO, RULE
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import DIMENSIONS, IMPACTS

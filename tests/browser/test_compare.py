@@ -13,7 +13,8 @@ from tests.judging.team import op, send
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.labels import label_store as labels
 from tracejury.judging.matching.comparison import compare_trace, undecided
-from tracejury.judging.matching.matches import decisions, finding_reviews
+from tracejury.judging.matching.finding_reviews import finding_reviews
+from tracejury.judging.matching.standing import decisions
 from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser

@@ -15,7 +15,7 @@ from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.guidelines import publish
 from tracejury.judging.labels.label_store import state
 from tracejury.judging.labels.sightings import is_blind_required, sightings
-from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.runs.offline import judge_all
 from tracejury.judging.store import Workspace

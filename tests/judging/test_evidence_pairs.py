@@ -10,7 +10,7 @@ from tests.judging.team import submit, trace_id
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import SpanDraft
 from tracejury.judging.agreement.evidence_overlap import COMPARED, EVIDENCE
-from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import Call, Verdict
 from tracejury.judging.reports.evidence_pairs import evidence_pairs
 from tracejury.judging.reports.filters import Filters

@@ -20,8 +20,11 @@ from tracejury.judging.juries.joint import Member, joint_verdict, united
 from tracejury.judging.juries.joint_verdicts import keep_joint_verdicts
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.matching.comparison import compare_trace, undecided
-from tracejury.judging.matching.matches import decide, decisions, finding_reviews, propose_matches, review_finding
+from tracejury.judging.matching.deciding import decide
+from tracejury.judging.matching.finding_reviews import finding_reviews, review_finding
 from tracejury.judging.matching.rule import TextLikeness
+from tracejury.judging.matching.rule_matches import propose_matches
+from tracejury.judging.matching.standing import decisions
 from tracejury.judging.queues.queue_store import judge_spread
 from tracejury.judging.records import (
     Call,

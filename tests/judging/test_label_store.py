@@ -32,19 +32,13 @@ from tracejury.judging.labels.label_store import (
     state,
 )
 from tracejury.judging.labels.ops import Op, OpError, read_ops
+from tracejury.judging.matching.compared import matchers_of
 from tracejury.judging.matching.comparison import compare_trace
-from tracejury.judging.matching.matches import (
-    CANDIDATES,
-    decide,
-    decisions,
-    finding_decisions,
-    finding_reviews,
-    match_decisions,
-    matchers_of,
-    propose_matches,
-    review_finding,
-)
+from tracejury.judging.matching.deciding import decide, match_decisions
+from tracejury.judging.matching.finding_reviews import CANDIDATES, finding_decisions, finding_reviews, review_finding
 from tracejury.judging.matching.rule import RULE
+from tracejury.judging.matching.rule_matches import propose_matches
+from tracejury.judging.matching.standing import decisions
 from tracejury.judging.records import Call, Citation, Failure, Finding, FindingReview, Review, ScoreLabel, Verdict
 from tracejury.judging.reports.export import facts_of, selected_decisions
 from tracejury.judging.reports.filters import Filters, Split, read_split

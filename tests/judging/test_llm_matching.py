@@ -16,6 +16,7 @@ from tracejury.judging.judges.limits import RateLimiter, StopRunError
 from tracejury.judging.judges.model import LitellmModel, ModelError, ModelReply, ModelRequest
 from tracejury.judging.judges.reply import Unparsable
 from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.matching.deciding import decide, match_decisions
 from tracejury.judging.matching.llm_matches import LlmSummary, propose_with_model, withdraw_proposals
 from tracejury.judging.matching.llm_matching import (
     LlmMatcher,
@@ -24,8 +25,9 @@ from tracejury.judging.matching.llm_matching import (
     propose_by_model,
     read_pairs,
 )
-from tracejury.judging.matching.matches import Decision, decide, decisions, match_decisions, propose_matches
 from tracejury.judging.matching.rule import AUTO, Candidate
+from tracejury.judging.matching.rule_matches import propose_matches
+from tracejury.judging.matching.standing import Decision, decisions
 from tracejury.judging.records import Call, Failure, Review, Verdict
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import load_frames

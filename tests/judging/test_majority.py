@@ -17,7 +17,8 @@ from tracejury.judging.agreement.findings import finding_table
 from tracejury.judging.agreement.majority import ERRORS, MAJORITY, ReferenceKind, vote_table
 from tracejury.judging.agreement.scores import score_table
 from tracejury.judging.labels.label_store import put_labels
-from tracejury.judging.matching.matches import decide, propose_matches
+from tracejury.judging.matching.deciding import decide
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict
 from tracejury.judging.reports.arm_frames import trail_scores
 from tracejury.judging.reports.arms import Arm, arm_pairs

@@ -17,7 +17,8 @@ from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.majority import ReferenceKind
 from tracejury.judging.agreement.match_rates import RULE_RATES
 from tracejury.judging.agreement.tables import TABLES, tables_from_frames
-from tracejury.judging.matching.matches import decide, review_finding
+from tracejury.judging.matching.deciding import decide
+from tracejury.judging.matching.finding_reviews import review_finding
 from tracejury.judging.reports.export import csv_text, inputs_of, opinions_of, write_inputs
 from tracejury.judging.reports.filters import Filters, Split
 from tracejury.judging.reports.frames import load_frames

@@ -17,8 +17,8 @@ from tracejury.judging.agreement.ceiling import ANY, error_ceiling
 from tracejury.judging.agreement.compare import compare_errors, compare_scores
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.labels.label_store import error_labels
-from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.matching.rule import Candidate, TextLikeness, propose
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
 from tracejury.judging.reports.arms import Arm, arm_pairs, read_arm
 from tracejury.judging.reports.columns import Columns, load_columns

@@ -10,7 +10,7 @@ from tests.judging.team import submit, trace_id
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import SpanDraft
 from tracejury.judging.agreement.majority import MAJORITY
-from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.matching.tolerance import Places, is_within, places_by_trace
 from tracejury.judging.records import TOLERANCES, Call, Tolerance, Verdict
 from tracejury.judging.reports.export import facts_of, inputs_of, manifest_of

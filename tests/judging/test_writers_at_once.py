@@ -28,7 +28,8 @@ from tracejury.judging.labels.label_store import Applied, apply_ops, import_labe
 from tracejury.judging.labels.my_work import return_traces
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.labels.sightings import note_seen
-from tracejury.judging.matching.matches import newest_label, propose_matches
+from tracejury.judging.matching.compared import newest_label
+from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.queues.places import next_item
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import Call, ErrorLabel, Review, Verdict
