@@ -16,7 +16,9 @@ from tracejury.judging.labels.label_store import error_labels, newest, reviews
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.reports.workload import workload
 from tracejury.judging.store import tables
-from tracejury.judging.store.revisions import Revision, revision
+from tracejury.judging.store.revisions import Revision, revision, traces_revision
+
+MANY = 1_000  # traces up to which a choice lists all: the browser draws the list anew each time
 
 
 def place() -> str:
@@ -31,11 +33,13 @@ def now_revision() -> Revision:
 
 
 def traces() -> pd.DataFrame:
-    """The list of traces with their summaries, in order of ingestion."""
-    return _traces(place(), now_revision())
+    """The list of traces with their summaries, in order of ingestion. Shared between sessions: never change it."""
+    with read_transaction(workspace().engine) as connection:
+        now = traces_revision(connection)
+    return _traces(place(), now)
 
 
-@st.cache_data(show_spinner=False, max_entries=2)
+@st.cache_resource(show_spinner=False, max_entries=2)
 def _traces(place: str, now: Revision) -> pd.DataFrame:
     with read_transaction(workspace().engine) as connection:
         return trace_frame(connection)

@@ -21,7 +21,13 @@ from tracejury.ingest.store import load, read_transaction
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.labels.sightings import note_seen
-from tracejury.judging.matching.comparison import compare_trace, decided_revision, repeats_of, undecided
+from tracejury.judging.matching.comparison import (
+    compare_trace,
+    decided_revision,
+    judged_and_labelled,
+    repeats_of,
+    undecided,
+)
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, PairState
 from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
@@ -32,6 +38,7 @@ KEY = "comparison"
 BIG = 2  # points between two scores from which the difference is marked
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 LANES = "chart-lanes"
+ONLY_BOTH = "Listed are the traces that the annotator submitted and the judge judged. Open any other from Explore."
 STATES: tuple[PairState, ...] = ("localized", "caught", "missed", "unmatched")
 
 
@@ -153,13 +160,14 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
 
     The address says `person`: `reference` is bound to the filter of the Agreement page, and no link may set it.
     """
-    ids = [str(trace_id) for trace_id in traces["trace_id"]]
-    names = dict(zip(ids, traces["name"].astype(str), strict=True))
+    names = {str(trace_id): str(name) for trace_id, name in zip(traces["trace_id"], traces["name"], strict=True)}
     usual = options.usual_reference()
+    person = _asked("person", people, people.index(usual) if usual in people else 0)
+    ids = offered(list(names), people[person], judge_models[_asked("judge_model", judge_models, 0)])
     both = _undecided(
         listings.place(),
         listings.now_revision(),
-        people[_asked("person", people, people.index(usual) if usual in people else 0)],
+        people[person],
         judge_models[_asked("judge_model", judge_models, 0)],
         0,
     )
@@ -168,9 +176,10 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
         trace_id = st.selectbox(
             "Trace", ids, index=_asked("trace", ids, first), format_func=lambda key: f"{key} · {names.get(key, '')}",
             key="compare_trace", width=440, on_change=_follow_widget, args=("compare_trace", "trace"),
+            help=None if len(ids) == len(names) else ONLY_BOTH,
         )  # fmt: skip
         reference = st.selectbox(
-            "Annotator", people, index=_asked("person", people, people.index(usual) if usual in people else 0),
+            "Annotator", people, index=person,
             key="compare_reference", width=170, on_change=_follow_widget, args=("compare_reference", "person"),
         )  # fmt: skip
         judge_model = st.selectbox(
@@ -182,6 +191,15 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
         if st.button("Open in Work", icon=":material/edit_note:", key="to_work"):
             st.switch_page("views/work.py", query_params=link_params(trace=str(trace_id)))
     return str(trace_id), str(reference), str(judge_model), repeat
+
+
+def offered(ids: list[str], reference: str, judge_model: str) -> list[str]:
+    """The traces to choose from: of many, those that both sides spoke of, and the one that is shown or asked for."""
+    if len(ids) <= listings.MANY:
+        return ids
+    both = _judged_and_labelled(listings.place(), listings.now_revision(), reference, judge_model)
+    shown = {st.query_params.get("trace"), st.session_state.get("compare_trace")}
+    return [trace_id for trace_id in ids if trace_id in both or trace_id in shown] or ids[: listings.MANY]
 
 
 def chosen_repeat(trace_id: str, judge_model: str) -> int:
@@ -380,6 +398,12 @@ def _mark_big(row: pd.Series) -> list[str]:
     change = row["judge − reference"]
     is_big = not pd.isna(change) and abs(float(cast("float", change))) >= BIG
     return ["color: #D55E00; font-weight: 600" if is_big and name == "judge − reference" else "" for name in row.index]
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _judged_and_labelled(place: str, now: Revision, reference: str, judge_model: str) -> set[str]:
+    with read_transaction(workspace().engine) as connection:
+        return judged_and_labelled(connection, reference=reference, judge_model=judge_model)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

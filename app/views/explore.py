@@ -25,7 +25,7 @@ from tracejury.judging.agreement.estimate import TOO_FEW
 from tracejury.judging.agreement.intervals import wilson_bounds
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports import exploring
-from tracejury.judging.store.revisions import Revision
+from tracejury.judging.store.revisions import Revision, traces_revision
 
 OFFERED = 500  # errors to choose from: a browser holds no list of thousands
 PAGE = 1_000  # rows of the list in the browser at once
@@ -107,7 +107,7 @@ def _finding_places(place: str, now: Revision) -> pd.DataFrame:
 def _error_places(place: str, now: Revision) -> pd.DataFrame:
     errors = errors_now()
     with read_transaction(workspace().engine) as connection:
-        return exploring.error_places(connection, errors, _span_places(place, exploring.spans_revision(connection)))
+        return exploring.error_places(connection, errors, _span_places(place, traces_revision(connection)))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
@@ -117,7 +117,7 @@ def _span_places(place: str, now: Revision) -> dict[str, exploring.SpanPlaces]:
 
 
 def tools_now() -> pd.DataFrame:
-    return _tools(listings.place(), _revision(exploring.spans_revision))
+    return _tools(listings.place(), _revision(traces_revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -18,10 +18,11 @@ from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.adjudication.disputes import Dispute, ErrorGroup, Opinion, dispute, worst_first
 from tracejury.judging.adjudication.judge_column import JUDGE, judge_opinion
 from tracejury.judging.labels.label_store import error_labels, newest, reviews
+from tracejury.judging.labels.submissions import submitted
 from tracejury.judging.records import DIMENSIONS, ErrorLabel, Evidence
 from tracejury.judging.store import tables
 from tracejury.judging.store.people import ensure_annotator, gold_names
-from tracejury.judging.store.revisions import Revision, largest, newest_rows, read_revision
+from tracejury.judging.store.revisions import Revision, newest_rows, read_revision, traces_parts
 from tracejury.judging.store.spans import named_spans
 
 GOLD = "gold"
@@ -161,11 +162,14 @@ def all_opinions(connection: Connection, *, seed: str, before: Opinions | None =
     empty = Opinions(disputes={}, changed_at={}, states={}, nobody=nobody)
     known = before if before is not None and before.nobody == nobody else empty
     changed = {trace_id for trace_id, state in states.items() if known.states.get(trace_id) != state}
-    unchanged = {key: one for key, one in known.disputes.items() if key in states and key not in changed}
-    disputes = unchanged | _disputes_of(connection, changed, seed)
+    kept = states.keys() - changed
+    disputes = {key: one for key, one in known.disputes.items() if key in kept} | _disputes_of(
+        connection, changed, seed
+    )
+    changed_at = {key: at for key, at in known.changed_at.items() if key in kept} | _changed_at(connection, changed)
     return Opinions(
         disputes={key: disputes[key] for key in sorted(disputes)},
-        changed_at=_changed_at(connection),
+        changed_at=changed_at,
         states=states,
         nobody=nobody,
     )
@@ -204,8 +208,7 @@ def _newest_rows(connection: Connection, table: Table) -> dict[str, tuple[int, i
 
 def opinions_revision(connection: Connection) -> Revision:
     """Changes whenever `all_opinions` may."""
-    newest = newest_rows(schema.trace, tables.error_label, tables.score_label, tables.review)
-    return read_revision(connection, [*newest, largest(schema.trace.c.ingested_at)])
+    return read_revision(connection, [*traces_parts(), *newest_rows(*_TABLES)])
 
 
 def decisions_revision(connection: Connection) -> Revision:
@@ -245,7 +248,9 @@ def item(connection: Connection, trace_id: str, *, seed: str, judge: str | None 
     parents, order = _spans(connection, opinions)
     one = dispute(trace_id, opinions[trace_id], parents=parents[trace_id], order=order[trace_id], seed=seed)
     decided = decisions_by_trace(connection, trace_id).get(trace_id, TraceDecisions(trace_id=trace_id))
-    return AdjudicationItem(dispute=one, decided=decided, changed_at=_changed_at(connection, trace_id).get(trace_id, 0))
+    return AdjudicationItem(
+        dispute=one, decided=decided, changed_at=_changed_at(connection, [trace_id]).get(trace_id, 0)
+    )
 
 
 def undisputed(
@@ -296,7 +301,7 @@ def decisions_by_trace(connection: Connection, trace_id: str | None = None) -> d
 def item_revision(connection: Connection, trace_id: str) -> ItemRevision:
     """That of the trace's `Case` as it is now."""
     decided = decisions_by_trace(connection, trace_id).get(trace_id, TraceDecisions(trace_id=trace_id))
-    return decided.last, _changed_at(connection, trace_id).get(trace_id, 0)
+    return decided.last, _changed_at(connection, [trace_id]).get(trace_id, 0)
 
 
 def gold_name(connection: Connection) -> str:
@@ -431,37 +436,31 @@ def _read_by_two() -> Select[Any]:
 _TABLES = (tables.review, tables.error_label, tables.score_label)
 
 
-def _changed_at(connection: Connection, trace_id: str | None = None) -> dict[str, int]:
-    """When people (not the gold) who have submitted a trace last changed something blind on it.
+def _changed_at(connection: Connection, trace_ids: Collection[str]) -> dict[str, int]:
+    """When people (not the gold) who have submitted one of these traces last changed something blind on it.
 
     What somebody still writes is no word of theirs yet: nobody is shown it, and no decision has to wait for it.
     """
-    here = [] if trace_id is None else [tables.review.c.trace_id == trace_id]
-    done = _submitted(*here).subquery()
+    few = len(trace_ids) <= FEW
+    done = _submitted(*([is_one_of(tables.review.c.trace_id, trace_ids)] if few else [])).subquery()
     latest: dict[str, int] = {}
     for table in _TABLES[1:]:
+        here = [is_one_of(table.c.trace_id, trace_ids)] if few else []
         query = (
             select(table.c.trace_id, func.max(table.c.created_at))
             .join(done, (done.c.annotator == table.c.annotator) & (done.c.trace_id == table.c.trace_id))
-            .where(table.c.occasion == 0, table.c.phase == "blind")
+            .where(table.c.occasion == 0, table.c.phase == "blind", *here)
         )
-        if trace_id is not None:
-            query = query.where(table.c.trace_id == trace_id)
         for key, at in connection.execute(query.group_by(table.c.trace_id)).all():
             latest[key] = max(latest.get(key, 0), at)
-    return latest
+    return {key: latest[key] for key in trace_ids if key in latest}
 
 
 def _submitted(*conditions: ColumnElement[bool]) -> Select[Any]:
     """annotator, trace_id: people (not the gold) and the traces that they have submitted now."""
-    review = tables.review
+    review = tables.review.c
     nobody = select(tables.annotator.c.annotator).where(tables.annotator.c.kind == ADJUDICATED)
-    first = (review.c.occasion == 0, *conditions)
-    return select(review.c.annotator, review.c.trace_id).where(
-        newest(review, ("annotator", "trace_id", "occasion"), *first),
-        review.c.status == "submitted",
-        review.c.annotator.not_in(nobody),
-    )
+    return submitted(review.annotator, review.trace_id, of=conditions).where(review.annotator.not_in(nobody))
 
 
 def _spans(

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from tracejury.ingest.store import schema
 from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.labels.label_store import error_labels, score_labels
-from tracejury.judging.labels.submissions import submissions
+from tracejury.judging.labels.submissions import submitted_by
 from tracejury.judging.matching.compared import unmatched_labels
 from tracejury.judging.matching.finding_reviews import finding_reviews
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, Pair
@@ -77,6 +77,15 @@ def repeats_of(connection: Connection, *, trace_id: str, judge_model: str) -> li
     return sorted(rows)
 
 
+def judged_and_labelled(connection: Connection, *, reference: str, judge_model: str) -> set[str]:
+    """The traces that the person submitted and that the judge answered or failed on."""
+    cell = tables.cell
+    judged = select(cell.c.trace_id).where(
+        is_one_of(cell.c.judge_version, versions_of(connection, judge_model).values()), cell.c.state.in_(CELL_STATES)
+    )
+    return {*connection.scalars(judged.distinct())} & submitted_by(connection, reference)
+
+
 def undecided(connection: Connection, *, reference: str, judge_model: str, repeat: int = 0) -> dict[str, int]:
     """How many pairs and unmatched findings of each trace nobody has decided, in order of ingestion; none left out."""
     versions = versions_of(connection, judge_model)
@@ -92,7 +101,7 @@ def undecided(connection: Connection, *, reference: str, judge_model: str, repea
         )
         .order_by(schema.trace.c.trace_key)
     ).all()
-    labelled = set(submissions(connection, tables.review.c.annotator == reference)["trace_id"])
+    labelled = submitted_by(connection, reference)
     paired = finding_statuses(connection, annotator=reference, versions=versions.values(), repeat=repeat)
     reviewed = finding_reviews(connection)
     counts: dict[str, int] = {}

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 import orjson
 import pandas as pd
 from rapidfuzz import fuzz, process, utils
-from sqlalchemy import Connection, Select, Subquery, Table, case, func, select
+from sqlalchemy import Connection, Select, Subquery, case, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import schema, search
 from tracejury.ingest.table import query_frame
-from tracejury.judging.labels.submissions import submissions
+from tracejury.judging.labels.submissions import submitted
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word, judge_model_names
-from tracejury.judging.store.revisions import Revision, largest, newest_rows, read_revision
+from tracejury.judging.store.revisions import Revision, newest_rows, read_revision, traces_parts
 from tracejury.judging.store.spans import named_spans
 
 HITS = 500
@@ -39,7 +39,8 @@ class Opinions(NamedTuple):
 def opinions(connection: Connection) -> Opinions:
     """What people and judges said of each trace, the errors counted that are `complete_errors`."""
     cell = tables.cell
-    done = submissions(connection)
+    review = tables.review.c
+    done = query_frame(connection, submitted(review.trace_id, review.annotator))
     lowest = func.min(cell.c.score).label("lowest")
     judged = query_frame(
         connection,
@@ -279,27 +280,14 @@ def _placed(side: str, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
     return pd.DataFrame(places, columns=list(PLACED)).astype({"place": "int64", "count": "int64"})
 
 
-def spans_revision(connection: Connection) -> Revision:
-    """Changes whenever a trace comes, goes or is read again."""
-    return read_revision(connection, _traces())
-
-
 def findings_revision(connection: Connection) -> Revision:
     """Changes whenever a finding does, or the spans that it may cite."""
-    return read_revision(connection, [*_traces(), _count(tables.finding), *newest_rows(tables.finding)])
+    return read_revision(connection, [*traces_parts(), *newest_rows(tables.finding)])
 
 
 def labels_revision(connection: Connection) -> Revision:
     """Changes whenever an error label does, or the spans that it may name. Rows are only appended."""
-    return read_revision(connection, [*_traces(), *newest_rows(tables.error_label)])
-
-
-def _traces() -> list[ColumnElement[int]]:
-    return [_count(schema.trace), *newest_rows(schema.trace), largest(schema.trace.c.ingested_at)]
-
-
-def _count(table: Table) -> ColumnElement[int]:
-    return select(func.count()).select_from(table).scalar_subquery()
+    return read_revision(connection, [*traces_parts(), *newest_rows(tables.error_label)])
 
 
 def tools(connection: Connection) -> pd.DataFrame:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import pandas as pd
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from tracejury.ingest.store import schema
-from tracejury.judging.labels.submissions import submissions
+from tracejury.ingest.table import query_frame
+from tracejury.judging.labels.submissions import submitted
 from tracejury.judging.reports.filters import FilterOptions, Filters, whole_hashes
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import judge_models, judge_versions, repeats
@@ -42,13 +43,18 @@ def whole_versions(connection: Connection, texts: Sequence[str]) -> tuple[str, .
 
 def reference_annotators(connection: Connection) -> pd.DataFrame:
     """People with submitted reviews: annotator, traces (in the workspace), most first."""
-    return most_first(submissions(connection), set(connection.scalars(select(schema.trace.c.trace_id))))
+    review, trace = tables.review.c, schema.trace
+    here = submitted(review.annotator, func.count().label("traces")).join(trace, trace.c.trace_id == review.trace_id)
+    return _most_first(query_frame(connection, here.group_by(review.annotator)))
 
 
 def most_first(reviews: pd.DataFrame, present: Collection[str]) -> pd.DataFrame:
     """annotator, traces of `reviews` (annotator, trace_id) on the traces `present`, who has most first."""
     counted = reviews[reviews["trace_id"].isin(list(present))].groupby("annotator")["trace_id"].nunique()
-    table = counted.rename("traces").reset_index()
+    return _most_first(counted.rename("traces").reset_index())
+
+
+def _most_first(table: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["traces", "annotator"], ascending=[False, True], ignore_index=True)
 
 

@@ -50,6 +50,16 @@ def read_revision(connection: Connection, parts: Iterable[ColumnElement[int]]) -
     return tuple(int(value) for value in connection.execute(select(*parts)).one())
 
 
+def traces_parts() -> list[ColumnElement[int]]:
+    """What changes whenever a trace comes, goes or is read again."""
+    return [*newest_rows(schema.trace), largest(schema.trace.c.ingested_at)]
+
+
+def traces_revision(connection: Connection) -> Revision:
+    """Changes whenever a trace comes, goes or is read again."""
+    return read_revision(connection, traces_parts())
+
+
 def revision(connection: Connection) -> Revision:
     """Changes whenever anything that an estimate depends on changes: the key for caches.
 

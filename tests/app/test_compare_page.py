@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 
 import orjson
+import pytest
+from sqlalchemy import delete, select
 from streamlit.testing.v1 import AppTest
 from tests.app.conftest import OpenPage
 
+from tracejury.app import listings
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
-from tracejury.judging.matching.comparison import Comparison, compare_trace, undecided
+from tracejury.judging.matching.comparison import Comparison, compare_trace, judged_and_labelled, undecided
 from tracejury.judging.queues.places import next_item
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import ScoreLabel, Verdict
-from tracejury.judging.store import Workspace
+from tracejury.judging.store import Workspace, tables
 
 
 def island(at: AppTest) -> dict[str, object]:
@@ -57,24 +60,45 @@ def test_scores_stand_side_by_side_and_a_failure_is_no_score(shown: Workspace, o
     assert set(table["judge outcome"]) <= {"scored", "not applicable"}
 
 
-def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page: OpenPage) -> None:
-    from sqlalchemy import delete
-
-    from tracejury.ingest.store import write_transaction
-    from tracejury.judging.store import tables
-
-    with write_transaction(full.engine) as connection:
+def without_cells(space: Workspace, judge_model: str) -> str:
+    """The first trace, on which the judge now has no verdict."""
+    with write_transaction(space.engine) as connection:
         for table in (tables.citation, tables.match, tables.matching, tables.finding_review, tables.finding):
             connection.execute(delete(table))
-        version = connection.exec_driver_sql(
-            "SELECT judge_version FROM judge_version WHERE model = 'hasty-judge'"
-        ).scalar()
-        first = connection.exec_driver_sql("SELECT trace_id FROM trace ORDER BY trace_key").scalar()
+        version = connection.scalar(
+            select(tables.judge_version.c.judge_version).where(tables.judge_version.c.model == judge_model)
+        )
+        first = trace_ids(connection)[0]
         connection.execute(
             delete(tables.cell).where(tables.cell.c.judge_version == version, tables.cell.c.trace_id == first)
         )
-    at = open_page("compare", trace=str(first), judge_model="hasty-judge")
+    return first
+
+
+def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("compare", trace=without_cells(full, "hasty-judge"), judge_model="hasty-judge")
     assert any("has not judged this trace" in info.value for info in at.info)
+
+
+def test_of_many_traces_those_are_listed_that_both_sides_spoke_of_and_the_one_asked_for(
+    full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = without_cells(full, "hasty-judge")
+    with write_transaction(full.engine) as connection:
+        _, second, *both = trace_ids(connection)
+        own = (tables.review.c.annotator == "ben", tables.review.c.trace_id == second)
+        connection.execute(delete(tables.review).where(*own))
+        assert judged_and_labelled(connection, reference="ben", judge_model="hasty-judge") == set(both)
+
+    def listed(**address: str) -> list[str]:
+        chosen = open_page("compare", person="ben", judge_model="hasty-judge", **address)
+        return [str(one).split(" ")[0] for one in chosen.selectbox(key="compare_trace").options]
+
+    assert listed() == [first, second, *both]
+    monkeypatch.setattr(listings, "MANY", len(both))
+    assert listed() == both
+    assert listed(trace=first) == [first, *both]
+    assert listed(trace="nothing") == both
 
 
 def test_an_unknown_trace_in_the_address_falls_back_to_the_first(shown: Workspace, open_page: OpenPage) -> None:

@@ -20,6 +20,7 @@ from tracejury.judging.queues.places import next_item, submit
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.reports import exploring
 from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.revisions import traces_revision
 from tracejury.judging.store.views import saved_views
 
 
@@ -194,7 +195,7 @@ def test_what_others_said_of_a_trace_that_one_labels_blind_is_hidden_until_it_is
 
 
 def test_a_new_label_changes_what_labels_make_and_nothing_else(full: Workspace) -> None:
-    revisions = (exploring.labels_revision, exploring.findings_revision, exploring.spans_revision)
+    revisions = (exploring.labels_revision, exploring.findings_revision, traces_revision)
     with write_transaction(full.engine) as connection:
         before = [of(connection) for of in revisions]
         error = error_labels(connection)[0]

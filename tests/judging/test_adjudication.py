@@ -205,10 +205,12 @@ class TestTheDesk:
         size = Size(traces=12, spans=12, repeats=1, readers=(("ada", 0.9), ("ben", 0.7), ("cleo", 0.6)))
         built = build(tmp_path / "random", size)
         with read_transaction(built.engine) as connection:
-            found = adjudication_items.all_opinions(connection, seed=SEED).disputes
+            every = adjudication_items.all_opinions(connection, seed=SEED)
             alone = {key: adjudication_items.item(connection, key, seed=SEED) for key in trace_ids(connection)}
+        found, items = every.disputes, {key: one for key, one in alone.items() if one is not None}
         assert len(found) > 5
-        assert {key: one.dispute for key, one in alone.items() if one is not None} == found
+        assert {key: one.dispute for key, one in items.items()} == found
+        assert {key: one.changed_at for key, one in items.items()} == {key: every.changed_at[key] for key in items}
         assert any(group.missing for one in found.values() for group in one.groups)
         assert any(len(group.labels) > 1 for one in found.values() for group in one.groups)
 
