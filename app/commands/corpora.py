@@ -76,7 +76,8 @@ def check(url: str, *, engine: Engine, workers: int | None, scheduler: str | Non
 
 def summary(url: str, *, by: str | None, as_json: bool) -> int:
     """Print the findings of the corpus by agent, model, tool and day, or by one of them."""
-    from tracejury.judging.corpus.summary import FACETS, facet_table, totals
+    from tracejury.judging.corpus.counting import FACETS
+    from tracejury.judging.corpus.summary import facet_table, totals
 
     with _named_errors():
         whole = totals(url)

@@ -16,8 +16,9 @@ from tracejury.ingest.corpus.layout import open_corpus
 from tracejury.ingest.corpus.reading import read_trace
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import IngestError, Trace
+from tracejury.judging.corpus.counting import FACETS
 from tracejury.judging.corpus.rates import corpus_rates, newest_sample, sampled_url
-from tracejury.judging.corpus.summary import FACETS, facet_table, findings_of, totals
+from tracejury.judging.corpus.summary import facet_table, findings_of, totals
 from tracejury.judging.judges.trace_text import render_trace
 
 ADDRESS = "TRACEJURY_CORPUS"

@@ -40,6 +40,8 @@ _CHECKED = ds.ParquetFileFormat(
 """A changed byte in a value is then damage, not another value."""
 _REACH = "check the address, your rights and the network"
 _NAME, _RECORDS, _LOCK = "tracejury corpus", "_records", "_writing.json"
+COUNTS, ALL_COUNTS = "counts", "_counts.parquet"
+"""A table of sums over the rows of a partition, which go when rows of it go; and the file of the sums of them all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,7 @@ class Record:
 
     `files` are paths below the corpus by table; `waiting` are ids of traces of which only log records are here.
     `generation` grows when rows of the partition moved to another one; `checked` is the version of the offline checks
-    whose findings are among the files.
+    whose findings are among the files, `counted` that of the counts; 0 where there are none.
     """
 
     id: str
@@ -59,6 +61,7 @@ class Record:
     waiting: Sequence[str] = ()
     generation: int = 0
     checked: str = ""
+    counted: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,9 +175,12 @@ class Corpus:
     def held_for(self, work: Literal["build", "check"]) -> Iterator[None]:
         """Hold the corpus for one writer. What a killed build left is held until the next build ends.
 
-        Raises `IngestError` where another process writes it.
+        The counts of all partitions go first: a check that ends puts them back. Raises `IngestError` where another
+        process writes the corpus.
         """
         self._take_lock(work)
+        if self.fs.exists(self.path(ALL_COUNTS)):
+            self.fs.rm_file(self.path(ALL_COUNTS))
         yield
         self.fs.rm_file(self.path(_LOCK))
 
@@ -292,6 +298,8 @@ def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> 
     generation = record.generation + 1
     gone = pa.array(trace_ids, pa.string())
     for table, paths in record.files.items():
+        if table == COUNTS:
+            continue
         files[table] = []
         for path in paths:
             with readable(corpus.path(path)):
@@ -304,7 +312,7 @@ def without_traces(corpus: Corpus, record: Record, trace_ids: Sequence[str]) -> 
                 files[table].append(new)
             rows[table] = rows.get(table, 0) + table_rows.num_rows
     waiting = [trace_id for trace_id in record.waiting if trace_id not in set(trace_ids)]
-    corpus.commit(replace(record, files=files, rows=rows, waiting=waiting, generation=generation))
+    corpus.commit(replace(record, files=files, rows=rows, waiting=waiting, generation=generation, counted=0))
     for paths in record.files.values():
         for path in paths:
             corpus.fs.rm_file(corpus.path(path))

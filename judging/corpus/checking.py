@@ -9,38 +9,18 @@ from typing import Any
 import pyarrow as pa
 
 from tracejury.ingest.corpus.engine import Workers
-from tracejury.ingest.corpus.layout import Record, open_corpus
+from tracejury.ingest.corpus.layout import Corpus, Record, open_corpus
 from tracejury.ingest.corpus.reading import parts_of, traces_of
 from tracejury.ingest.gaps import NOTHING_TO_READ
 from tracejury.ingest.trace import Span, Trace
 from tracejury.judging.checks import checks_version
+from tracejury.judging.corpus.counting import COUNTS_VERSION, add_all, counted
+from tracejury.judging.corpus.schemas import FINDINGS, SCHEMAS, SCORES
 from tracejury.judging.records import DIMENSIONS, FAILED_STATES, Failure, Finding, Verdict
 from tracejury.judging.runs.offline import verdicts_of
 
 Progress = Callable[[int, int], None]
 Row = dict[str, Any]
-_TEXT = pa.string()
-FINDINGS = pa.schema(
-    [
-        ("trace_id", _TEXT), ("dimension", _TEXT), ("position", pa.int32()), ("check_name", _TEXT),
-        ("category", _TEXT), ("impact", _TEXT), ("description", _TEXT), ("evidence", _TEXT),
-        ("evidence_place", _TEXT), ("evidence_span_id", _TEXT),
-        ("citations", pa.list_(pa.struct([("cite", _TEXT), ("span_id", _TEXT)]))),
-        ("agent", _TEXT), ("model", _TEXT), ("tool", _TEXT),
-    ]
-)  # fmt: skip
-"""One row per finding; agent, model and tool are those of the first span that it cites, empty where that has none.
-
-The tool of a model's span is the first that its answer calls.
-"""
-SCORES = pa.schema(
-    [
-        ("trace_id", _TEXT), ("dimension", _TEXT), ("state", _TEXT), ("score", pa.int8()), ("rationale", _TEXT),
-        ("reason", _TEXT),
-    ]
-)  # fmt: skip
-"""One row per trace and dimension; `score` is empty where the dimension does not apply or the checks failed."""
-SCHEMAS = {"findings": FINDINGS, "scores": SCORES}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,50 +36,63 @@ class Checked:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckJob:
-    """A partition to be judged."""
+    """A partition to be judged; where these checks have judged it, only to be counted."""
 
     url: str
     record: Record
 
 
 def check(url: str, *, workers: Workers | None = None, progress: Progress | None = None) -> Checked:
-    """Judge every trace of the corpus offline into `findings` and `scores`; partitions judged by these checks stay.
+    """Judge every trace of the corpus offline into `findings` and `scores`, and count it (`counting`).
 
-    Traces that leave nothing to judge are left out as `judge` leaves them out. Cut off and started again, it goes on.
-    Raises `IngestError` where there is no whole corpus.
+    Partitions judged by these checks stay. Traces that leave nothing to judge are left out as `judge` leaves them out.
+    Cut off and started again, it goes on. Raises `IngestError` where there is no whole corpus.
     """
     corpus = open_corpus(url)
     corpus.require_whole()
     with corpus.held_for("check"):
         records = corpus.records()
-        version = checks_version()
-        jobs = [CheckJob(url=url, record=record) for record in records if record.checked != version]
+        jobs = [CheckJob(url=url, record=record) for record in records if not _is_done(record)]
+        known = sum(record.checked == checks_version() for record in records)
         rows = []
         for counts in (workers or Workers()).each(check_partition, jobs):
             rows.append(counts)
             if progress is not None:
                 progress(len(rows), len(jobs))
         corpus.remove_unnamed(SCHEMAS)
+        add_all(corpus)
     traces, findings, failed = (sum(counts[place] for counts in rows) for place in range(3))
-    known = len(records) - len(jobs)
-    return Checked(partitions=len(jobs), known_partitions=known, traces=traces, findings=findings, failed=failed)
+    return Checked(
+        partitions=len(records) - known, known_partitions=known, traces=traces, findings=findings, failed=failed
+    )
+
+
+def _is_done(record: Record) -> bool:
+    return record.checked == checks_version() and record.counted == COUNTS_VERSION
 
 
 def check_partition(job: CheckJob) -> tuple[int, int, int]:
-    """Judge the traces of a partition and commit it: traces, findings, failed cells."""
-    corpus, version = open_corpus(job.url), checks_version()
+    """Judge the traces of a partition, count it and commit it: traces, findings, failed cells that are new."""
+    corpus, record, counts = open_corpus(job.url), job.record, (0, 0, 0)
+    if record.checked != checks_version():
+        record, counts = _judge_partition(corpus, record)
+    corpus.commit(counted(corpus, record))
+    return counts
+
+
+def _judge_partition(corpus: Corpus, record: Record) -> tuple[Record, tuple[int, int, int]]:
+    version = checks_version()
     files: dict[str, list[str]] = {"findings": [], "scores": []}
     counts = (0, 0, 0)
-    for part in parts_of(job.record):
+    for part in parts_of(record):
         tables, some = _judged(traces_of(corpus, part))
         counts = (counts[0] + some[0], counts[1] + some[1], counts[2] + some[2])
         for name, table in tables.items():
             if table.num_rows:
                 files[name].append(_file(part.files["traces"][0], name, version))
                 corpus.write_table(files[name][-1], table)
-    rows = {**job.record.rows, "findings": counts[1]}
-    corpus.commit(replace(job.record, files={**job.record.files, **files}, rows=rows, checked=version))
-    return counts
+    rows = {**record.rows, "findings": counts[1]}
+    return replace(record, files={**record.files, **files}, rows=rows, checked=version), counts
 
 
 def _file(traces_file: str, table: str, version: str) -> str:

@@ -16,7 +16,7 @@ from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.prevalence import corpus_table, why_not_powered
 from tracejury.judging.agreement.tables import Table
 from tracejury.judging.checks import MODEL
-from tracejury.judging.corpus.checking import FINDINGS, SCORES
+from tracejury.judging.corpus.schemas import FINDINGS, SCORES
 from tracejury.judging.records import ANSWERED_STATES, DIMENSIONS
 from tracejury.judging.reports.columns import Columns, load_columns
 from tracejury.judging.reports.filters import Filters

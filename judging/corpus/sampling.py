@@ -23,7 +23,7 @@ from tracejury.ingest.corpus.partition import HELD_BYTES, Reading
 from tracejury.ingest.corpus.sources import Item, Unit, read_again
 from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.ingest.trace import IngestError, LooseLogs, Rejected
-from tracejury.judging.corpus.checking import FINDINGS, SCORES
+from tracejury.judging.corpus.schemas import FINDINGS, SCORES
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.queues.queueing import draw
 from tracejury.judging.store import tables

@@ -42,7 +42,17 @@ def test_build_names_what_it_cannot_open(tmp_path: Path) -> None:
     assert "--engine dask" in run("build", tmp_path, "--out", tmp_path, "--scheduler", "tcp://x", code=2).output
 
 
-@pytest.mark.parametrize("pattern", ["corpus.json", "_records/*.json", "spans/*/*/*.parquet", "scores/*/*/*.parquet"])
+READ_BY = {
+    "corpus.json": ("summary",),
+    "_counts.parquet": ("summary",),
+    "_records/*.json": ("sample", "--into"),
+    "scores/*/*/*.parquet": ("sample", "--into"),
+    "traces/*/*/*.parquet": ("sample", "--into"),
+}
+"""The command that reads each kind of file; a check writes the counts anew."""
+
+
+@pytest.mark.parametrize("pattern", READ_BY)
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\x00" * 40])
 def test_a_damaged_file_of_a_corpus_is_named_with_what_to_do(tmp_path: Path, pattern: str, content: bytes) -> None:
     url = tmp_path / "corpus"
@@ -50,33 +60,37 @@ def test_a_damaged_file_of_a_corpus_is_named_with_what_to_do(tmp_path: Path, pat
     run("check", url, "--workers", 1)
     (file,) = url.glob(pattern)
     file.write_bytes(content)
-    told = run("summary", url, code=1).output
+    told = _told(tmp_path, url, pattern)
     assert "damaged" in told or "corpus of version" in told
     assert file.name in told or str(url) in told
-    assert "build it again" in told
+    assert f"corpus check {url}" in told if pattern == "_counts.parquet" else "build it again" in told
 
 
-@pytest.mark.parametrize("pattern", ["_records/*.json", "spans/*/*/*.parquet", "scores/*/*/*.parquet"])
+@pytest.mark.parametrize("pattern", ["_records/*.json", "_counts.parquet", "scores/*/*/*.parquet"])
 def test_one_changed_byte_of_a_corpus_is_damage_and_not_another_number(tmp_path: Path, pattern: str) -> None:
     url = tmp_path / "corpus"
     run("build", otlp_file(tmp_path / "a.jsonl", 1, 2), "--out", url, "--workers", 1)
     run("check", url, "--workers", 1)
     (file,) = url.glob(pattern)
     body = bytearray(file.read_bytes())
-    body[body.index(b'"rows"') + 2 if pattern.endswith("json") else _in_trace_ids(file)] ^= 1
+    body[body.index(b'"rows"') + 2 if pattern.endswith("json") else _in_first_column(file)] ^= 1
     file.write_bytes(body)
-    told = run("summary", url, code=1).output
-    assert f"{file} is damaged" in told
-    assert "build it again" in told
+    assert f"{file} is damaged" in _told(tmp_path, url, pattern)
     file.unlink()
-    if not pattern.endswith("json"):
-        assert f"is gone: {file}. Try: delete the corpus" in run("summary", url, code=1).output
+    if pattern.startswith("scores"):
+        assert f"is gone: {file}. Try: delete the corpus" in _told(tmp_path, url, pattern)
 
 
-def _in_trace_ids(file: Path) -> int:
-    """Where the last byte of a column that every count reads stands."""
+def _told(tmp_path: Path, url: Path, pattern: str) -> str:
+    """What the command says that reads files of this kind."""
+    name, *into = READ_BY[pattern]
+    return run(name, url, *into, *([tmp_path / "home"] if into else []), code=1).output
+
+
+def _in_first_column(file: Path) -> int:
+    """Where the last byte of a column that is always read stands."""
     column = pq.ParquetFile(file).metadata.row_group(0).column(0)
-    assert column.path_in_schema == "trace_id"
+    assert column.path_in_schema in {"trace_id", "facet"}
     return int((column.dictionary_page_offset or column.data_page_offset) + column.total_compressed_size - 1)
 
 
@@ -90,6 +104,8 @@ def test_check_and_summary_name_what_they_count(tmp_path: Path) -> None:
     assert f"{checked['traces']:,} judged" in told
     assert "traces_with_findings" in told
     assert "there is no corpus at" in run("check", tmp_path, code=1).output
+    run("build", otlp_file(tmp_path / "late.jsonl", 1), "--out", url, "--workers", 1)
+    assert f"Try: tracejury corpus check {url}" in run("summary", url, code=1).output
 
 
 def test_a_corpus_of_another_version_names_the_command_that_builds_it_again(tmp_path: Path) -> None:

@@ -55,13 +55,13 @@ def test_a_damaged_file_is_named_in_place_of_numbers(
     empty: Workspace, open_page: OpenPage, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = Path(shutil.copytree(url, tmp_path / "corpus"))
-    file = next(copy.glob("spans/*/*/*.parquet"))
+    file = copy / "_counts.parquet"
     file.write_bytes(file.read_bytes()[:-100])
     monkeypatch.setenv("TRACEJURY_CORPUS", str(copy))
     at = open_page("corpus")
     assert not at.exception
     assert "parquet is damaged" in at.error[0].value
-    assert "build it again" in at.error[0].value
+    assert f"tracejury corpus check {copy}" in at.error[0].value.replace("\\", "")
 
 
 def test_a_corpus_under_construction_is_not_counted(

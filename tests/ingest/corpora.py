@@ -19,11 +19,12 @@ import pyarrow as pa
 from tests.benchmarks.corpus import otlp_request
 
 from tracejury.ingest.batch import Report, ingest
-from tracejury.ingest.corpus.layout import Record, open_corpus
+from tracejury.ingest.corpus.layout import Corpus, Record, open_corpus
 from tracejury.ingest.corpus.partition import PartitionJob, PartitionWriter, build_partition
 from tracejury.ingest.corpus.rows import SCHEMAS, batches
 from tracejury.ingest.store import load, read_transaction, trace_ids
 from tracejury.ingest.trace import Trace
+from tracejury.judging.corpus.checking import CheckJob, check_partition
 from tracejury.judging.store import open_workspace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +77,16 @@ def build_or_die_once(job: PartitionJob) -> Record:
 def _flushed_and_killed(writer: PartitionWriter, **_: int) -> None:
     writer._flush()
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def check_or_die_once(job: CheckJob) -> tuple[int, int, int]:
+    """As `check_partition`; the first worker of a corpus is killed when it has written files and no record."""
+    try:
+        Path(f"{job.url}.died").touch(exist_ok=False)
+    except FileExistsError:
+        return check_partition(job)
+    Corpus.commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign, assignment]
+    return check_partition(job)
 
 
 def slow_partition(job: PartitionJob) -> Record:

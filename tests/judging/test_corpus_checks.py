@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select
-from tests.ingest.corpora import SAMPLES, otlp_file
+from tests.ingest.corpora import SAMPLES, check_or_die_once, otlp_file
 
 from tracejury.ingest.batch import ingest
+from tracejury.ingest.corpus import build as building
 from tracejury.ingest.corpus.build import build
 from tracejury.ingest.corpus.engine import Workers
 from tracejury.ingest.corpus.layout import open_corpus
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import IngestError
 from tracejury.judging.corpus import checking
-from tracejury.judging.corpus.checking import FINDINGS, SCHEMAS, SCORES, check
-from tracejury.judging.corpus.summary import FACETS, NONE, facet_table, findings_of, totals
+from tracejury.judging.corpus.checking import check
+from tracejury.judging.corpus.counting import FACETS, NONE, all_counts
+from tracejury.judging.corpus.schemas import FINDINGS, SCHEMAS, SCORES
+from tracejury.judging.corpus.summary import facet_table, findings_of, totals, version
 from tracejury.judging.records import Verdict
 from tracejury.judging.runs import offline
 from tracejury.judging.runs.offline import judge_all
@@ -106,33 +109,152 @@ def test_a_folder_that_holds_no_corpus_is_named(tmp_path: Path) -> None:
         check(str(tmp_path))
 
 
-def test_the_summary_counts_what_the_traces_and_their_findings_hold(tmp_path: Path) -> None:
-    url = str(tmp_path / "corpus")
-    build([str(SAMPLES)], url)
-    check(url)
+def assert_counts_are_those_of_the_rows(url: str) -> None:
+    """Count the rows of the corpus anew, without what checks counted, and compare every number."""
     corpus = open_corpus(url)
     spans = corpus.dataset("spans").to_table(columns=["trace_id", "agent", "model", "tool_name", "date"]).to_pandas()
     names = ["trace_id", "agent", "model", "tool", "date"]
     findings = corpus.dataset("findings", schema=FINDINGS).to_table(columns=names).to_pandas()
+    scores = corpus.dataset("scores", schema=SCORES).to_table(columns=["trace_id"])["trace_id"]
     whole = totals(url)
-    assert (whole["spans"], whole["findings"]) == (len(spans), len(findings))
-    assert whole["with_findings"] == findings["trace_id"].nunique()
+    assert whole == {
+        "traces": corpus.dataset("traces").count_rows(),
+        "spans": len(spans),
+        "findings": len(findings),
+        "rejected": corpus.dataset("rejected").count_rows(),
+        "judged": len(scores.unique()),
+        "with_findings": findings["trace_id"].nunique(),
+    }
     spans.columns = findings.columns = [*names[:4], "day"]
     for by in FACETS:
         table = facet_table(url, by).set_index(by)
+        assert set(table.index) == {*spans[by].fillna(NONE), *findings[by].fillna(NONE)}
         for value, row in table.iterrows():
             some = spans[spans[by].fillna(NONE) == value]
             cited = findings[findings[by].fillna(NONE) == value]
             expected = [len(some), some["trace_id"].nunique(), len(cited), cited["trace_id"].nunique()]
             assert row.tolist() == expected, (by, value)
-        assert table["spans"].sum() == len(spans)
-        assert table["findings"].sum() == len(findings) > 20
+
+
+def test_the_summary_counts_what_the_traces_and_their_findings_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "PARTITION_BYTES", 50_000)
+    url = str(tmp_path / "corpus")
+    build([str(SAMPLES)], url)
+    check(url)
+    assert len(open_corpus(url).records()) > 5
+    assert totals(url)["findings"] > 20
+    assert_counts_are_those_of_the_rows(url)
     value = str(facet_table(url, "agent")["agent"].iloc[0])
     assert set(findings_of(url, "agent", value)["agent"]) == {value}
 
 
-def test_the_summary_of_an_unchecked_or_empty_corpus_is_zero_findings(tmp_path: Path) -> None:
+def test_counts_follow_late_spans_copies_and_new_partitions(tmp_path: Path) -> None:
+    url = str(tmp_path / "corpus")
+    build([str(otlp_file(tmp_path / "a.jsonl", 1, 2, spans=slice(0, 4)))], url)
+    check(url)
+    before = version(url)
+    build([str(otlp_file(tmp_path / f"{name}.jsonl", *n, spans=s)) for name, n, s in LATE], url)
+    with pytest.raises(IngestError, match="no check has counted it since its last build"):
+        totals(url)
+    check(url)
+    assert_counts_are_those_of_the_rows(url)
+    assert totals(url)["spans"] == 10 + 4 + 4
+    assert version(url) != before
+    now = version(url)
+    build([str(tmp_path / "a.jsonl")], url)
+    assert check(url).partitions == 0
+    assert version(url) == now
+
+
+LATE = (("b", (1,), slice(4, 10)), ("c", (2, 3), slice(0, 4)))
+
+
+def test_a_corpus_of_another_version_of_the_counts_is_counted_and_not_judged_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = str(tmp_path / "corpus")
+    build([str(otlp_file(tmp_path / "a.jsonl", 1, 2))], url)
+    check(url)
+    expected = [totals(url), facet_table(url, "tool").to_dict()]
+    corpus = open_corpus(url)
+    (record,) = corpus.records()
+    files = {table: paths for table, paths in record.files.items() if table != "counts"}
+    corpus.commit(replace(record, files=files, counted=0))  # as a check left it that counted nothing
+    corpus.fs.rm_file(corpus.path("_counts.parquet"))
+    with pytest.raises(IngestError) as error:
+        totals(url)
+    assert error.value.remedy == f"tracejury corpus check {url}"
+    monkeypatch.setattr(checking, "verdicts_of", lambda *_: pytest.fail("judged again"))
+    checked = check(url)
+    assert (checked.partitions, checked.known_partitions, checked.traces) == (0, 1, 0)
+    assert [totals(url), facet_table(url, "tool").to_dict()] == expected
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no parquet"])
+def test_counts_of_a_partition_that_are_damaged_or_gone_are_counted_again(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    url = tmp_path / "corpus"
+    build([str(otlp_file(tmp_path / "a.jsonl", 1, 2))], str(url))
+    check(str(url))
+    (counts,) = url.glob("counts/*/*/*.parquet")
+    if content is None:
+        counts.unlink()
+    else:
+        counts.write_bytes(content)
+    check(str(url))
+    assert_counts_are_those_of_the_rows(str(url))
+
+
+def test_damaged_sums_are_named_and_the_next_check_writes_them_anew(tmp_path: Path) -> None:
+    url = tmp_path / "corpus"
+    build([str(otlp_file(tmp_path / "a.jsonl", 1, 2))], str(url))
+    check(str(url))
+    expected = totals(str(url))
+    sums = url / "_counts.parquet"
+    sums.write_bytes(sums.read_bytes()[:-50])
+    with pytest.raises(IngestError, match=r"_counts\.parquet is damaged") as error:
+        totals(str(url))
+    assert error.value.remedy == f"tracejury corpus check {url}"
+    check(str(url))
+    assert totals(str(url)) == expected
+
+
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_a_worker_killed_with_findings_half_written_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    if engine == "dask":
+        pytest.importorskip("distributed", reason="the extra `corpus` is not installed")
+    monkeypatch.setattr(building, "PARTITION_BYTES", 20_000)
+    for number in range(4):
+        otlp_file(tmp_path / "files" / f"{number}.jsonl", number, number + 10)
+    whole, killed = str(tmp_path / "whole"), str(tmp_path / "killed")
+    for url in (whole, killed):
+        build([str(tmp_path / "files")], url)
+    check(whole)
+    monkeypatch.setattr(checking, "check_partition", check_or_die_once)
+    check(killed, workers=Workers(engine=engine, count=2))  # type: ignore[arg-type]
+    assert Path(f"{killed}.died").exists()
+    assert in_corpus(killed) == in_corpus(whole)
+    assert_counts_are_those_of_the_rows(killed)
+    assert all_counts(open_corpus(killed)).schema.metadata == all_counts(open_corpus(whole)).schema.metadata
+    named = {file for record in open_corpus(killed).records() for files in record.files.values() for file in files}
+    there = {str(file.relative_to(killed)) for file in Path(killed).rglob("*.parquet")}
+    assert there == named | {"_counts.parquet"}
+
+
+def test_an_unchecked_corpus_names_the_command_and_an_empty_one_counts_nothing(tmp_path: Path) -> None:
     url = str(tmp_path / "corpus")
     build([str(otlp_file(tmp_path / "a.jsonl", 1))], url)
-    assert totals(url) == {"traces": 1, "spans": 10, "findings": 0, "rejected": 0, "judged": 0, "with_findings": 0}
-    assert facet_table(url, "tool")["findings"].sum() == 0
+    with pytest.raises(IngestError) as error:
+        totals(url)
+    assert error.value.remedy == f"tracejury corpus check {url}"
+    empty = str(tmp_path / "empty")
+    (tmp_path / "nothing").mkdir()
+    build([str(tmp_path / "nothing")], empty)
+    check(empty)
+    assert set(totals(empty).values()) == {0}
+    assert facet_table(empty, "tool").empty
