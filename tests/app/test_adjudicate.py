@@ -15,6 +15,7 @@ from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.app import session
+from tracejury.app.views.adjudicate import acting
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import adjudication_items
 from tracejury.judging.adjudication import decisions as adjudication
@@ -139,7 +140,7 @@ def test_a_page_drawn_before_anothers_decision_takes_none_and_shows_it_first(
 def test_ones_own_decision_refuses_no_other_that_is_pressed_before_it_shows(
     space: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "say", lambda _text: None)  # the page is not drawn anew yet
+    monkeypatch.setattr(acting, "say", lambda _text: None)  # the page is not drawn anew yet
     at = open_page("adjudicate")
     at.button(key="keep-one").click().run()
     at.button(key="settle").click().run()
@@ -192,16 +193,16 @@ def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None
 def test_an_error_nobody_saw_is_added_with_a_reason(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("adjudicate")
     key = trace_id(0)
-    spans = at.multiselect(key=f"add-spans-{key}")
+    spans = at.multiselect(key=f"spans-add-{key}")
     assert spans.options == ["S1 AGENT run", "S2 LLM call"]
     spans.set_value([span_id(2)])
-    at.segmented_control(key=f"add-impact-{key}").set_value("high")
-    at.selectbox(key=f"add-category-{key}").select("Goal Deviation")
+    at.segmented_control(key=f"impact-add-{key}").set_value("high")
+    at.selectbox(key=f"category-add-{key}").select("Goal Deviation")
     add = f"FormSubmitter:add-{key}-Add"
     at.button(key=add).click().run()
     assert "needs a reason" in at.error[0].value
-    at.pills(key=f"add-dims-{key}").set_value(["GF"])
-    at.text_input(key=f"add-reason-{key}").input("The goal was another.")
+    at.pills(key=f"dims-add-{key}").set_value(["GF"])
+    at.text_input(key=f"reason-add-{key}").input("The goal was another.")
     at.button(key=add).click().run()
     assert [one.value for one in at.success] == ["Added."]
     assert "Added by the adjudicator: no rater marked it." in [one.value for one in at.caption]
@@ -259,8 +260,8 @@ def test_gold_that_comes_from_a_judge_alone_is_shown_and_changed_while_the_judge
     assert at.segmented_control(key=f"grade-{trace_id(0)}-PA").value == "2"
     assert "model-x" not in shown
     key = blake2b(own.encode(), digest_size=8).hexdigest()
-    at.segmented_control(key=f"impact-{key}").set_value("high")
-    at.text_input(key=f"edit-reason-{key}").input("worse")
+    at.segmented_control(key=f"impact-edit-{key}").set_value("high")
+    at.text_input(key=f"reason-edit-{key}").input("worse")
     at.button(key=f"FormSubmitter:edit-{key}-Save").click().run()
     assert [one.value for one in at.success] == ["Saved."]
     with read_transaction(space.engine) as connection:

@@ -1,1 +1,1 @@
-"""The Runs page: what was asked and is being asked of judges, and the form that starts more."""
+"""The Runs page: one module a subject; `runs.py` is what the navigation opens."""
