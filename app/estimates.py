@@ -37,6 +37,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 SMALL = 1_000  # labels, scores and cells together, up to which estimates take a moment in this process
 WANTED_S = 8.0  # what no page has asked for so long is not made
+FRESH_S = 1.5  # a page that waits asks every half second: what was asked for longer ago is of a page that was left
 LOOK_S = 0.1  # an estimate that another app's worker makes is looked for this often
 SETTLE_S = 0.3  # a slow estimate waits until no quick one has been asked for so long: a page asks for them one by one
 KEPT = 200  # estimates that stay in memory
@@ -207,12 +208,16 @@ class EstimateQueue:
                 self._changed.notify_all()
 
     def _next(self, lane: Lane) -> Task:
-        """Wait for a task that is still wanted, the first of the least rank; a slow one while none is quicker."""
+        """Wait for a task that is still wanted, of the least rank; a slow one while none is quicker.
+
+        What a page waits for now comes before what a page asked for that was left, and then who asked first.
+        """
         with self._changed:
             while True:
                 now = time.monotonic()
                 self._asked = {task: at for task, at in self._asked.items() if now - at < WANTED_S}
-                ranked = sorted(self._asked, key=_rank)  # stable: of one rank the first asked for
+                left = {task for task, at in self._asked.items() if now - at > FRESH_S}
+                ranked = sorted(self._asked, key=lambda task: (_rank(task), task in left))  # stable
                 is_next = bool(ranked) and _lane(ranked[0]) == lane
                 if is_next and (lane == "quick" or now - self._quick_at > SETTLE_S):
                     return ranked[0]

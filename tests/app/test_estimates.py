@@ -349,6 +349,21 @@ class TestQueue:
         wait_until_done(queue, key_of("coverage"))
         assert queue.done in (["coverage"], ["suite", "coverage"])  # the thread may have looked in between
 
+    def test_what_a_page_still_waits_for_comes_before_what_was_asked_for_by_one_that_was_left(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(estimates, "WANTED_S", 600.0)
+        monkeypatch.setattr(estimates, "FRESH_S", 300.0)
+        queue = Noting(home=tmp_path, files=EstimateFiles(folder=tmp_path))
+        first, left, waiting = key_of("votes"), key_of("coverage"), (key_of("suite"), key_of("error_pairs"))
+        for task in (first, left, *waiting):  # the first may be taken before the others are asked for
+            queue.ask(task)
+        with queue._changed:
+            queue._asked[left] -= 301.0
+        queue.may.set()
+        wait_until_done(queue, first, left, *waiting)
+        assert [name for name in queue.done if name != first.title()] == ["suite", "error pairs", "coverage"]
+
     def test_an_estimate_that_filters_do_not_have_says_why(self, tmp_path: Path) -> None:
         queue = Noting(home=tmp_path, files=EstimateFiles(folder=tmp_path))
         queue.may.set()
