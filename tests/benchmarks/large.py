@@ -85,13 +85,14 @@ def _traces(workspace: Workspace, size: Size, rng: random.Random) -> dict[str, t
     found: dict[str, tuple[str, list[str]]] = {}
     with write_transaction(workspace.engine) as connection:
         for number in range(size.traces):
-            packed = pack(_trace(number, size.spans, rng))
+            packed = pack(made_up_trace(number, size.spans, rng))
             write(connection, packed)
             found[packed.trace_id] = packed.digest, [row["span_id"] for row in packed.spans]
     return found
 
 
-def _trace(number: int, spans: int, rng: random.Random) -> Trace:
+def made_up_trace(number: int, spans: int, rng: random.Random) -> Trace:
+    """A run of an agent of so many spans: calls of a model, each followed by a tool's."""
     table = MessageTable()
     trace_id = f"{rng.getrandbits(128):032x}"
     history = [
