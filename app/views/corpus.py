@@ -17,12 +17,13 @@ from tracejury.ingest.corpus.reading import read_trace
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import IngestError, Trace
 from tracejury.judging.corpus.counting import FACETS
-from tracejury.judging.corpus.rates import corpus_rates, newest_sample, sampled_url
-from tracejury.judging.corpus.summary import facet_table, findings_of, totals
+from tracejury.judging.corpus.rates import CorpusRates, corpus_rates, newest_sample, sampled_url
+from tracejury.judging.corpus.summary import facet_table, findings_of, totals, version
 from tracejury.judging.judges.trace_text import render_trace
+from tracejury.judging.store.revisions import Revision
 
 ADDRESS = "TRACEJURY_CORPUS"
-TTL_S = 60  # seconds that counts of a corpus are shown again: nothing tells when it grew
+TTL_S = 60  # seconds that counts of a corpus are shown again before its file of counts is asked for
 LISTED = ["trace_id", "dimension", "check_name", "impact", "description", "evidence", "agent", "model", "tool"]
 SHOWN = 100_000  # characters of a trace
 
@@ -69,7 +70,11 @@ def rates_card(url: str) -> None:
             if key is None or sampled_url(connection) != url:
                 st.info("No sample of this corpus is in the workspace. Try: `tracejury corpus sample URL`.")
                 return
-            rates = corpus_rates(connection, key)
+        try:
+            rates = _rates(listings.place(), listings.now_revision(), key, url, _version(url))
+        except IngestError as error:
+            st.warning(plain(f"No error rates: {error.reason}. Try: {error.remedy}"))
+            return
         st.caption(plain(rates.basis()))
         if rates.table.empty:
             st.info("Nobody has submitted a trace of the sample, so its error rates are unknown.")
@@ -110,6 +115,18 @@ def show_trace(trace: Trace) -> None:
     st.code(text[:SHOWN], language=None, wrap_lines=True, height=480)
     if len(text) > SHOWN:
         st.caption(f"The first {SHOWN:,} of {len(text):,} characters. The sample in a workspace holds whole traces.")
+
+
+@st.cache_resource(show_spinner="Estimating", max_entries=4)
+def _rates(place: str, now: Revision, key: int, url: str, version: str) -> CorpusRates:
+    """The rates of a sample, of one state of the labels and one of the corpus. Shared between sessions."""
+    with read_transaction(workspace().engine) as connection:
+        return corpus_rates(connection, key)
+
+
+@st.cache_data(ttl=TTL_S, max_entries=4, show_spinner=False)
+def _version(url: str) -> str:
+    return version(url)
 
 
 @st.cache_data(ttl=TTL_S, max_entries=4, show_spinner="Counting")

@@ -148,7 +148,8 @@ def corpus_table(unit_labels: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame
 
     `unit_labels`: dimension, unit, judge_label (whether the judge says that the error is there; missing where it
     failed), reference_label (missing where no person looked). Optional: judge_model; inclusion, the probability with
-    which a labelled unit was drawn to be labelled (without the column: assumed alike; missing: unknown). Columns:
+    which a labelled unit was drawn to be labelled (without the column: assumed alike; missing: unknown); count, how
+    many units a row without a label stands for (without the column: one). Columns:
     judge_model, dimension, judged, positive, apparent, tp, fp, fn, tn, sensitivity, specificity (weighted where
     `sampling` is), rate with bounds, ppi with bounds, tuning, sampling, failed, reason. `why_not_powered` says where
     ppi is withheld; the rate is where the chances differ, for its interval knows no weights.
@@ -160,9 +161,15 @@ def corpus_table(unit_labels: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame
     model, judged = frames.flags(labels["judge_label"], "unit_labels.judge_label")
     reference, labelled = frames.flags(labels["reference_label"], "unit_labels.reference_label")
     is_recorded = "inclusion" in labels.columns
+    count = labels["count"] if "count" in labels.columns else 1
     chances = labels["inclusion"] if is_recorded else pd.Series(1.0, index=labels.index)
     labels = labels.assign(
-        judge_label=model, judged=judged, reference_label=reference, labelled=labelled, inclusion=_checked(chances)
+        judge_label=model,
+        judged=judged,
+        reference_label=reference,
+        labelled=labelled,
+        inclusion=_checked(chances),
+        count=count,
     )
     rows = []
     for judge_model in frames.in_order(labels["judge_model"], ()):
@@ -250,13 +257,14 @@ def _corpus_row(part: pd.DataFrame, seed: int) -> dict[str, object]:
     known = (part["judged"] & part["labelled"]).to_numpy()
     corpus = (part["judged"] & ~part["labelled"]).to_numpy()
     sampling = _sampling(part["inclusion"].to_numpy()[known])
+    count = part["count"].to_numpy()
     calibration = Calibration(
         tp=int((known & truth & predicted).sum()),
         fp=int((known & ~truth & predicted).sum()),
         fn=int((known & truth & ~predicted).sum()),
         tn=int((known & ~truth & ~predicted).sum()),
     )
-    positive, judged = int((corpus & predicted).sum()), int(corpus.sum())
+    positive, judged = int(count[corpus & predicted].sum()), int(count[corpus].sum())
     row = {
         "judged": judged,
         "positive": positive,
@@ -264,7 +272,7 @@ def _corpus_row(part: pd.DataFrame, seed: int) -> dict[str, object]:
         "fp": calibration.fp,
         "fn": calibration.fn,
         "tn": calibration.tn,
-        "failed": int((~part["judged"]).sum()),
+        "failed": int(count[~part["judged"].to_numpy()].sum()),
         "apparent": float(divide(positive, judged)),
         "sampling": sampling,
         **_sensitivity(predicted, truth, known, part["inclusion"].to_numpy(), sampling),
@@ -313,7 +321,8 @@ def _powered_cells(
     weights = 1 / part["inclusion"].to_numpy()[known] if is_weighted else None
     others = known | corpus if is_weighted else corpus  # unequally drawn, the others alone are not the corpus
     tuning = 1.0 if is_weighted else None  # tuned on weighted units lambda is biased, by a fifth of a standard error
-    estimate = prediction_powered(truth[known], judge[known], judge[others], weights=weights, tuning=tuning)
+    every = np.repeat(judge[others], part["count"].to_numpy()[others])
+    estimate = prediction_powered(truth[known], judge[known], every, weights=weights, tuning=tuning)
     if estimate.n < POWERED_LEAST:
         return {**nothing}
     low, high = estimate.bounds()

@@ -8,14 +8,17 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlalchemy import Connection, select
 
 from tracejury.ingest.corpus.layout import Corpus, open_corpus
+from tracejury.ingest.corpus.rows import TRACES
 from tracejury.ingest.trace import IngestError
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.prevalence import corpus_table, why_not_powered
 from tracejury.judging.agreement.tables import Table
 from tracejury.judging.checks import MODEL
+from tracejury.judging.corpus.counting import ALL, all_counts
 from tracejury.judging.corpus.schemas import FINDINGS, SCORES
 from tracejury.judging.records import ANSWERED_STATES, DIMENSIONS
 from tracejury.judging.reports.columns import Columns, load_columns
@@ -47,6 +50,7 @@ COLUMNS = (
 )
 
 
+_SCHEMAS = {"traces": TRACES, "scores": SCORES, "findings": FINDINGS}
 NOT_APPLIED = ("split", "trace_formats")
 """Filters that rates of a corpus leave out: its other traces have no split, and cutting the sample alone misleads."""
 
@@ -88,6 +92,7 @@ class CorpusRates:
                 *(["not blind"] if self.filters.blind_only else []),
                 *([f"not under guideline version {guideline}"] if guideline is not None else []),
                 "with an error that names no dimension",
+                "changed in the corpus since",
             ]
             yield f"{self.not_counted:,} more are reviewed but do not count: {' or '.join(whys)}"
         if 0 < self.reviewed < self.sampled:
@@ -126,8 +131,9 @@ def corpus_rates(connection: Connection, sample_key: int, filters: Filters | Non
     trace without a review that counts is not reviewed. `rate` takes reviewed traces as drawn within each stratum with
     equal chances: their inclusion probability is the reviewed over all traces of the stratum. `lowest` and `highest`
     take nothing for granted: they are the ends of its interval if no trace that is not reviewed had an error, and if
-    all had one. The estimates are those of `prevalence.corpus_table`. Raises `IngestError` where the corpus is gone,
-    not whole or has other traces than at the draw, and where a stratum has no reviewed trace.
+    all had one. The estimates are those of `prevalence.corpus_table`. A trace that has changed in the corpus since it
+    was drawn is not reviewed. Raises `IngestError` where the corpus is gone, not whole, not checked or has other traces
+    than at the draw, and where a stratum has no reviewed trace.
     """
     filters = filters or Filters()
     header = connection.execute(
@@ -137,12 +143,13 @@ def corpus_rates(connection: Connection, sample_key: int, filters: Filters | Non
     frames = LazyFrames(connection, columns, filters.without(NOT_APPLIED))
     errors = frames.labelled_errors
     drawn = _drawn(connection, sample_key)
+    is_submitted = drawn["trace_id"].isin(_submitted(columns, frames.reference))
     is_told = ~drawn["trace_id"].isin(errors.loc[errors["dimensions"] == "", "trace_id"])
     drawn["reviewed"] = drawn["trace_id"].isin(frames.reviewed) & is_told
-    is_submitted = drawn["trace_id"].isin(_submitted(columns, frames.reference))
-    corpus = open_corpus(header.url)
-    corpus.require_whole()
-    rows = list(_rows(corpus, drawn, errors, header.population)) if drawn["reviewed"].any() else []
+    rows: list[dict[str, Any]] = []
+    if drawn["reviewed"].any():
+        answers = _Answers.read(open_corpus(header.url), drawn, population=header.population)
+        drawn, rows = answers.drawn, list(_rows(answers, errors))
     return CorpusRates(
         table=pd.DataFrame(rows, columns=list(COLUMNS)),
         url=header.url,
@@ -167,8 +174,77 @@ def _submitted(columns: Columns, reference: str | None) -> pd.Series:
 
 def _drawn(connection: Connection, sample_key: int) -> pd.DataFrame:
     row = tables.corpus_sample_trace
-    query = select(row.c.trace_id, row.c.stratum, row.c.inclusion).where(row.c.sample_key == sample_key)
+    query = select(row.c.trace_id, row.c.digest, row.c.stratum, row.c.inclusion).where(row.c.sample_key == sample_key)
     return pd.read_sql_query(query, connection, coerce_float=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answers:
+    """What the checks found: on each drawn trace, by dimension, and how often on all.
+
+    A drawn trace that the corpus holds with other content now is not `reviewed`.
+    """
+
+    drawn: pd.DataFrame
+    labels: pd.DataFrame
+    """trace_id, dimension, judge_label (None where the checks failed) of the drawn traces."""
+    counts: pd.DataFrame
+    """judged, traces_with_findings of all traces, by dimension."""
+    population: int
+
+    @classmethod
+    def read(cls, corpus: Corpus, drawn: pd.DataFrame, *, population: int) -> _Answers:
+        """Read what the corpus holds of the drawn traces, each table once, and its counts for all others.
+
+        Raises `IngestError` where it has other traces than those that the sample was drawn from.
+        """
+        counts = all_counts(corpus).select(["facet", "value", "judged", "traces_with_findings"]).to_pandas()
+        now = int(counts.loc[counts["facet"] == ALL, "judged"].sum())
+        labels, digests = _labels(corpus, drawn["trace_id"]), _of(corpus, "traces", ["digest"], drawn["trace_id"])
+        if now != population or not drawn["trace_id"].isin(labels["trace_id"]).all():
+            raise IngestError(
+                f"{corpus.url} has {now:,} checked traces, the sample was drawn from {population:,}: others had no "
+                "chance of being drawn",
+                remedy=f"tracejury corpus sample {corpus.url}",
+            )
+        by_dimension = counts[counts["facet"] == "dimension"].set_index("value")[["judged", "traces_with_findings"]]
+        digest = drawn["trace_id"].map(digests.set_index("trace_id")["digest"])
+        return cls(
+            drawn=drawn.assign(reviewed=drawn["reviewed"] & (digest == drawn["digest"])),
+            labels=labels,
+            counts=by_dimension.reindex(list(DIMENSIONS)).fillna(0).astype("int64"),
+            population=population,
+        )
+
+    def units(self, dimension: str) -> pd.DataFrame:
+        """Return the drawn traces with the checks' label, and one row with a count for others with each label."""
+        own = self.labels.loc[self.labels["dimension"] == dimension, ["trace_id", "judge_label"]]
+        known = own["judge_label"].dropna().astype(bool)
+        judged, flagged = map(int, self.counts.loc[[dimension]].to_numpy()[0])
+        others = {
+            True: flagged - int(known.sum()),
+            False: judged - flagged - int((~known).sum()),
+            None: self.population - judged - (len(own) - len(known)),
+        }
+        rows = pd.DataFrame({"judge_label": list(others), "count": list(others.values())}, dtype=object)
+        units = pd.concat([own.assign(count=1).astype(object), rows[rows["count"] > 0]], ignore_index=True)
+        return units.assign(unit=units.index, count=units["count"].astype("int64"))
+
+
+def _labels(corpus: Corpus, trace_ids: pd.Series) -> pd.DataFrame:
+    keys = ["trace_id", "dimension"]
+    scores = _of(corpus, "scores", ["dimension", "state"], trace_ids)
+    flagged = pd.MultiIndex.from_frame(_of(corpus, "findings", ["dimension"], trace_ids))
+    label = pd.Series(pd.MultiIndex.from_frame(scores[keys]).isin(flagged), index=scores.index, dtype=object)
+    return scores[keys].assign(judge_label=label.where(scores["state"].isin(ANSWERED_STATES), None))
+
+
+def _of(corpus: Corpus, table: str, columns: list[str], trace_ids: pd.Series) -> pd.DataFrame:
+    """Columns of the rows of these traces, a file at a time."""
+    is_wanted = pc.field("trace_id").isin(pa.array(trace_ids, pa.string()))
+    every = corpus.tables(table, columns=["trace_id", *columns], schema=_SCHEMAS[table], condition=is_wanted)
+    frame: pd.DataFrame = pa.concat_tables(every).to_pandas()
+    return frame
 
 
 def _with_chances(drawn: pd.DataFrame) -> pd.DataFrame:
@@ -183,57 +259,31 @@ def _with_chances(drawn: pd.DataFrame) -> pd.DataFrame:
     return drawn.assign(inclusion=drawn["inclusion"] * share)[drawn["reviewed"]]
 
 
-def _rows(corpus: Corpus, drawn: pd.DataFrame, errors: pd.DataFrame, population: int) -> Iterator[dict[str, Any]]:
-    reviewed = _with_chances(drawn)
+def _rows(answers: _Answers, errors: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    reviewed = _with_chances(answers.drawn)
     for dimension in DIMENSIONS:
-        units = _judged(corpus, dimension)
-        _require_same(corpus, drawn, units, population)
+        units = answers.units(dimension)
         with_error = errors.loc[errors["dimensions"].astype("str").str.contains(dimension, regex=False), "trace_id"]
         row = _estimate(units, reviewed.assign(reference_label=reviewed["trace_id"].isin(with_error)), dimension)
-        yield {**row, **_bounds(row, units, drawn, with_error)}
-
-
-def _require_same(corpus: Corpus, drawn: pd.DataFrame, units: pd.DataFrame, population: int) -> None:
-    """Raise `IngestError` where the corpus has other traces than those that the sample was drawn from."""
-    if len(units) == population and drawn["trace_id"].isin(units["trace_id"]).all():
-        return
-    reason = f"{corpus.url} has {len(units):,} checked traces, the sample was drawn from {population:,}"
-    raise IngestError(f"{reason}: others had no chance of being drawn", remedy=f"tracejury corpus sample {corpus.url}")
+        yield {**row, **_bounds(row, units, answers, with_error)}
 
 
 def _estimate(units: pd.DataFrame, labels: pd.DataFrame, dimension: str) -> dict[str, Any]:
     units = units.merge(labels[["trace_id", "reference_label", "inclusion"]], on="trace_id", how="left")
-    units = units.assign(dimension=dimension, judge_model=MODEL).rename(columns={"trace_id": "unit"})
-    return _row(dimension, corpus_table(units).iloc[0])
+    return _row(dimension, corpus_table(units.assign(dimension=dimension, judge_model=MODEL)).iloc[0])
 
 
-def _bounds(row: dict[str, Any], units: pd.DataFrame, drawn: pd.DataFrame, with_error: pd.Series) -> dict[str, float]:
+def _bounds(row: dict[str, Any], units: pd.DataFrame, answers: _Answers, with_error: pd.Series) -> dict[str, float]:
     """The ends of the interval if none, and if all, of the drawn traces that are not reviewed had the error."""
+    drawn = answers.drawn
     if pd.isna(row["rate"]) or drawn["reviewed"].all():
         return {"lowest": row["rate_low"], "highest": row["rate_high"]}
     has_error = drawn["trace_id"].isin(with_error)
     fewest, most = has_error & drawn["reviewed"], has_error | ~drawn["reviewed"]
-    if len(drawn) == len(units):
+    if len(drawn) == answers.population:
         return {"lowest": fewest.mean(), "highest": most.mean()}
     none, every = (_estimate(units, drawn.assign(reference_label=one), row["dimension"]) for one in (fewest, most))
     return {"lowest": none["rate_low"], "highest": every["rate_high"]}
-
-
-def _judged(corpus: Corpus, dimension: str) -> pd.DataFrame:
-    """Every trace of the corpus with whether the checks found an error of the dimension, None where they failed."""
-    scores = _of(corpus, "scores", SCORES, ["trace_id", "state"], dimension)
-    flagged = _of(corpus, "findings", FINDINGS, ["trace_id"], dimension)["trace_id"].unique()
-    label = scores["trace_id"].isin(flagged)
-    answered = scores["state"].isin(ANSWERED_STATES)
-    label = label if answered.all() else label.astype("object").where(answered, None)
-    return pd.DataFrame({"trace_id": scores["trace_id"], "judge_label": label})
-
-
-def _of(corpus: Corpus, table: str, schema: pa.Schema, columns: list[str], dimension: str) -> pd.DataFrame:
-    is_wanted = pa.compute.field("dimension") == dimension
-    every = corpus.tables(table, columns=columns, schema=schema, condition=is_wanted)
-    frame: pd.DataFrame = pa.concat_tables(every).to_pandas()
-    return frame
 
 
 def _row(dimension: str, row: pd.Series) -> dict[str, Any]:

@@ -22,14 +22,15 @@ from tracejury.ingest.corpus.partition import Reading
 from tracejury.ingest.corpus.reading import read_trace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.ingest.trace import IngestError, Trace
-from tracejury.judging.agreement.prevalence import prediction_powered
+from tracejury.judging.agreement.prevalence import corpus_table, prediction_powered
 from tracejury.judging.corpus import checking
 from tracejury.judging.corpus.checking import check
 from tracejury.judging.corpus.rates import CorpusRates, corpus_rates, newest_sample
 from tracejury.judging.corpus.sampling import METHODS, Method, draw_sample, population, sample
+from tracejury.judging.corpus.schemas import FINDINGS, SCORES
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.labels.sightings import note_seen
-from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Finding, Review, Verdict
+from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Failure, Finding, Review, Verdict
 from tracejury.judging.reports.filters import Filters, Split
 from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.people import ensure_annotator
@@ -47,18 +48,30 @@ def is_flagged(trace_id: str) -> bool:
     return has_error(trace_id) != (random.Random(f"flag {trace_id}").random() < 1 / 6)
 
 
-def verdicts(trace: Trace, _wanted: object) -> list[Verdict]:
+def is_broken(trace_id: str) -> bool:
+    """Whether the checks of the dimension PQ failed."""
+    return random.Random(f"broken {trace_id}").random() < 0.1
+
+
+def verdicts(trace: Trace, _wanted: object) -> list[Verdict | Failure]:
     root = trace.spans[0].span_id
     finding = Finding(
         description="d", evidence="e", citations=(Citation(cite=root, span_id=root),), impact="high", check="made_up"
     )
-    return [
+    outcomes: list[Verdict | Failure] = [
         Verdict(
             rubric=name, trace_id=trace.trace_id, state="scored", score=3, criteria="", rationale="",
-            findings=(finding,) if name == "LC" and is_flagged(trace.trace_id) else (), call=Call(model="checks"),
+            findings=(finding,) if name in {"LC", "PQ"} and is_flagged(trace.trace_id) else (),
+            call=Call(model="checks"),
         )
         for name in DIMENSIONS
     ]  # fmt: skip
+    if is_broken(trace.trace_id):
+        place = DIMENSIONS.index("PQ")
+        outcomes[place] = Failure(
+            rubric="PQ", trace_id=trace.trace_id, state="error", reason="broke", call=Call(model="checks")
+        )
+    return outcomes
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +98,7 @@ def review(space: Workspace, trace_ids: Iterable[str], *, by: str = "ada", guide
     errors = [
         ErrorLabel(
             label_id=f"{by}-{trace_id}", trace_id=trace_id, annotator=by, span_ids=(roots[trace_id],),
-            dimensions=("LC",), impact="high", description="wrong",
+            dimensions=("LC", "PQ"), impact="high", description="wrong",
         )
         for trace_id in ids
         if has_error(trace_id)
@@ -206,6 +219,31 @@ def test_nobody_s_review_leaves_the_rates_empty_and_an_unreviewed_stratum_is_nam
         corpus_rates(connection, 1)
 
 
+@pytest.mark.parametrize("method", ["random", "disagreement"])
+def test_rates_from_counts_are_those_of_every_row_of_the_corpus(url: str, space: Workspace, method: Method) -> None:
+    sample(space.engine, url, n=150, method=method, author="ada")
+    rows = drawn(space)
+    review(space, rows["trace_id"])
+    corpus = open_corpus(url)
+    scores = corpus.dataset("scores", schema=SCORES).to_table().to_pandas()
+    findings = corpus.dataset("findings", schema=FINDINGS).to_table(columns=["trace_id", "dimension"]).to_pandas()
+    assert (scores["state"] == "error").sum() > 20
+    for dimension, row in rates_of(space).table.set_index("dimension").iterrows():
+        units = scores[scores["dimension"] == dimension].merge(rows, on="trace_id", how="left")
+        flagged = units["trace_id"].isin(findings.loc[findings["dimension"] == dimension, "trace_id"])
+        truth = units["trace_id"].map(has_error) & (dimension in {"LC", "PQ"})
+        units["judge_label"] = flagged.astype(object).mask(units["state"] == "error", None)
+        units["reference_label"] = truth.astype(object).where(units["inclusion"].notna(), None)
+        slow = corpus_table(units.rename(columns={"trace_id": "unit"})).iloc[0]
+        expected = [slow["ppi"], slow["ppi_low"], slow["ppi_high"]]
+        assert [row["rate"], row["rate_low"], row["rate_high"]] == pytest.approx(expected, nan_ok=True)
+        known = units["judge_label"].notna()
+        assert row["traces"] == known.sum()
+        assert row["apparent"] == pytest.approx(flagged[known].mean())
+        assert row["labelled"] == (known & units["inclusion"].notna()).sum()
+        assert pd.notna(row["rate"]) == (dimension in {"LC", "PQ"})
+
+
 @pytest.mark.parametrize("reference", ["majority", "single"])
 @pytest.mark.parametrize("cut", ["split", "trace_formats"])
 def test_a_split_or_format_thins_neither_the_sample_nor_its_errors(
@@ -302,6 +340,22 @@ def test_a_corpus_with_other_traces_than_at_the_draw_gives_no_rate(tmp_path: Pat
     check(url)
     with pytest.raises(IngestError, match="has 10 checked traces, the sample was drawn from 9"):
         rates_of(space)
+
+
+def test_a_trace_that_grew_in_the_corpus_since_the_draw_is_not_reviewed(tmp_path: Path, space: Workspace) -> None:
+    url = str(tmp_path / "corpus")
+    build([str(otlp_file(tmp_path / "a.jsonl", *range(9), spans=slice(0, 2)))], url)
+    check(url)
+    sample(space.engine, url, n=9, method="random", author="ada")
+    review(space, drawn(space)["trace_id"])
+    build([str(otlp_file(tmp_path / "b.jsonl", 3, spans=slice(2, 4)))], url)
+    with pytest.raises(IngestError) as error:
+        rates_of(space)
+    assert error.value.remedy == f"tracejury corpus check {url}"
+    check(url)
+    told = rates_of(space)
+    assert (told.reviewed, told.not_counted) == (8, 1)
+    assert "changed in the corpus since" in told.basis()
 
 
 def test_no_sample_is_stored_of_files_that_changed(tmp_path: Path, space: Workspace) -> None:

@@ -205,3 +205,25 @@ def test_powered_intervals_cover(
         print(f"\nprediction-powered, {how}, rate {rate}: covers {covered:.3f}, width {width:.2f} of labels alone")
     widest = 1.0 if stratified else 0.985 + np.sqrt(0.05 / trials)  # weighted ones are wider than they need be
     assert 0.92 - 3 * np.sqrt(0.05 / trials) <= covered <= widest
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_row_with_a_count_stands_for_as_many_units(is_weighted: bool) -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.random(900) < 0.4
+    judge = pd.Series(truth ^ (rng.random(900) < 0.2), dtype=object).mask(rng.random(900) < 0.05, None)
+    labelled = np.arange(900) < 120
+    each = pd.DataFrame(
+        {
+            "unit": np.arange(900), "dimension": "LC", "judge_label": judge,
+            "reference_label": pd.Series(truth, dtype=object).where(labelled, None),
+            "inclusion": np.where(np.arange(900) % 2, 0.1, 0.2) if is_weighted else 0.1,
+        }
+    )  # fmt: skip
+    others = each[~labelled].groupby("judge_label", dropna=False, sort=False).size()
+    one_row_each = pd.DataFrame(
+        {"unit": [f"others {label}" for label in others.index], "judge_label": list(others.index), "dimension": "LC"}
+    ).assign(count=others.to_numpy(), reference_label=None, judge_label=lambda rows: rows["judge_label"].astype(object))
+    together = pd.concat([each[labelled].assign(count=1), one_row_each], ignore_index=True)
+    pd.testing.assert_frame_equal(corpus_table(together), corpus_table(each))
+    assert corpus_table(each)["ppi"].notna().all()
