@@ -127,13 +127,6 @@ def is_dark() -> bool:
     return st.context.theme.get("type") == "dark"
 
 
-_PLAIN = {
-    "accuracy": "Accuracy",
-    "recall": "Recall",
-    "pair_alpha": "Krippendorff's alpha with the reference",
-}
-
-
 _BY_NAME = {metric.name: metric for metric in METRICS}
 
 
@@ -160,8 +153,9 @@ def _in_plain_words(text: str) -> str:
 
 
 def title_of(metric: str) -> str:
-    """The metric's title; the name itself when it is none."""
-    return _PLAIN.get(metric) or (_BY_NAME[metric].title if metric in _BY_NAME else metric)
+    """The metric's title on a page; the name itself when it is none."""
+    record = _BY_NAME.get(metric)
+    return metric if record is None else record.short or record.title
 
 
 def with_labels(frame: pd.DataFrame) -> pd.DataFrame:

@@ -8,12 +8,11 @@ from typing import NamedTuple
 import pandas as pd
 
 from tracejury.app.components.estimate_text import metric_of, title_of, with_labels
-from tracejury.judging.agreement import ceiling, errors, reasons, scores
+from tracejury.judging.agreement import ceiling, reasons, scores
+from tracejury.judging.agreement.error_rates import RATES
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.metric import Metric
 from tracejury.judging.records import DIMENSIONS
-
-ERROR_METRICS = errors.RATES
 
 
 class JudgeMetric(NamedTuple):
@@ -33,7 +32,7 @@ JUDGE_METRICS = (
     *(
         JudgeMetric(f"{kind}.{rate}", f"{title_of(rate)}, {kind}", kind)
         for kind in ("caught", "localized")
-        for rate in ERROR_METRICS
+        for rate in RATES
     ),
     *(JudgeMetric(f"scores.{metric}", title_of(metric), "scores") for metric in scores.SCORE_NAMES),
     JudgeMetric("repeats.alpha_interval", "Krippendorff's alpha over repeats, interval", "repeats"),
@@ -127,8 +126,8 @@ def split_labels(rows: pd.DataFrame, *, is_split: bool | None = None) -> pd.Data
 
 
 TABLE_COLUMNS = (
-    *(f"caught.{rate}" for rate in ERROR_METRICS),
-    *(f"localized.{rate}" for rate in ERROR_METRICS),
+    *(f"caught.{rate}" for rate in RATES),
+    *(f"localized.{rate}" for rate in RATES),
     *(f"scores.{metric}" for metric in scores.SCORE_NAMES),
     "repeats.alpha_interval",
 )

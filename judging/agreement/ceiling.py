@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracejury.judging.agreement import errors, frames
+from tracejury.judging.agreement import error_rates, frames
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Kind
 from tracejury.judging.agreement.intervals import DRAWS, Floats
 
@@ -64,7 +64,7 @@ def error_ceiling(person_pairs: pd.DataFrame, *, draws: int = DRAWS) -> pd.DataF
     ordered pairs of a trace share its weight, so a trace of three people counts as one of two, and nobody is named
     first.
 
-    One row per dimension, impact, split, kind and rate: metric, value, low, high (`errors.rate_bounds`, by
+    One row per dimension, impact, split, kind and rate: metric, value, low, high (`error_rates.rate_bounds`, by
     trace), n (comparisons of an error with another person behind the rate), traces, people, reason.
     `any` asks only whether the other reported the error: its recall, pooled over both directions, is precision and F1
     too. Source: METRICS.md, human ceiling. Edge: no trace with two people gives no rows.
@@ -102,8 +102,8 @@ def _split_rows(pairs: pd.DataFrame, draws: int) -> pd.DataFrame:
     weighted, counted = _counts(pairs, traces, dimensions, share, np.ones(len(pairs)))
     plain = counted.astype(np.int64)
     total = weighted.sum(axis=0)
-    values = errors.rates(total)
-    low, high = errors.rate_bounds(weighted) if draws > 0 else np.full((2, *values.shape), np.nan)
+    values = error_rates.rates(total)
+    low, high = error_rates.rate_bounds(weighted) if draws > 0 else np.full((2, *values.shape), np.nan)
     seen = (plain.sum(axis=(3, 4)) > 0).sum(axis=0)
     people = pairs["author"].nunique()
     rows = [
@@ -111,21 +111,21 @@ def _split_rows(pairs: pd.DataFrame, draws: int) -> pd.DataFrame:
             "dimension": dimension,
             "impact": impact,
             "kind": kind,
-            "metric": rate,
+            "metric": metric.name,
             "value": values[j, i, k, r],
             "low": low[j, i, k, r],
             "high": high[j, i, k, r],
-            "n": errors.rate_n(rate, *cells),
+            "n": metric.n(*cells),
             "traces": int(seen[j, i]),
             "people": people,
-            "reason": errors.rate_reason(rate, *cells),
+            "reason": metric.why(*cells) if np.isnan(values[j, i, k, r]) else None,
         }
         for j, dimension in enumerate(dimensions)
         for i, impact in enumerate(IMPACTS)
         for k, kind in enumerate(KINDS)
         for cells in [tuple(int(count) for count in plain[:, j, i, k].sum(axis=0))]
-        for r, rate in enumerate(errors.RATES)
-        if dimension != ANY or rate == "recall"
+        for r, metric in enumerate(error_rates.ERROR_METRICS)
+        if dimension != ANY or metric.name == "recall"
     ]
     return pd.DataFrame(rows)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracejury.judging.agreement import errors, frames, scores
+from tracejury.judging.agreement import error_rates, errors, frames, scores
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Kind
 from tracejury.judging.agreement.intervals import DRAWS, Bootstrap, Floats, cluster_bootstrap, student_p
 from tracejury.judging.agreement.scores import POINTS, SCORE_METRICS
@@ -148,23 +148,23 @@ def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAW
     blank = errors.says_nothing(dimensions, totals[0]).reshape(-1)
 
     def statistic(sums: Floats) -> Floats:
-        values = errors.rates(sums.reshape(*sums.shape[:-1], 2, -1, 4))
+        values = error_rates.rates(sums.reshape(*sums.shape[:-1], 2, -1, 4))
         difference = (values[..., 0, :, :] - values[..., 1, :, :]).reshape(*sums.shape[:-1], -1)
         return np.where(blank, np.nan, difference)
 
     boot = cluster_bootstrap(joined, statistic, draws=0)
     alone = statistic(joined.astype(np.float64))  # NaN of a trace without an error that the rate counts
     differing = (np.nan_to_num(alone) != 0).sum(axis=0)
-    same = np.repeat(_same(both), len(errors.RATES))
+    same = np.repeat(_same(both), len(error_rates.RATES))
     apart = _apart(boot, same, differing, np.ones(len(differing)), draws, holds=_holding(joined))
-    values = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
-    counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
+    values = [np.where(blank, np.nan, error_rates.rates(total).reshape(-1)) for total in totals]
+    counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(error_rates.RATES))
     index = pd.MultiIndex.from_product(
-        [dimensions, IMPACTS, KINDS, errors.RATES], names=["dimension", "impact", "kind", "metric"]
+        [dimensions, IMPACTS, KINDS, error_rates.RATES], names=["dimension", "impact", "kind", "metric"]
     )
     table = pd.DataFrame({"left": values[0], "right": values[1], "difference": values[0] - values[1]}, index=index)
     table = table.assign(**apart, n=counted)
-    table["traces"] = np.repeat((sides[0].counts.sum(axis=-1) > 0).sum(axis=0).reshape(-1), len(errors.RATES))
+    table["traces"] = np.repeat((sides[0].counts.sum(axis=-1) > 0).sum(axis=0).reshape(-1), len(error_rates.RATES))
     table = table.reset_index()
     table["unpaired"] = table["dimension"].map(_unpaired(left, right, both, _ERROR))
     return table.assign(p_holm=holm(table["p"].to_numpy()))[list(columns)].astype(columns)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tracejury.judging.agreement import errors, frames, reasons
-from tracejury.judging.agreement.errors import RATES
+from tracejury.judging.agreement.error_rates import BY_RATE
 from tracejury.judging.agreement.estimate import joined_reasons
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Missing
 from tracejury.judging.agreement.intervals import DRAWS, divide, mean_bounds
@@ -78,15 +78,15 @@ def _f1(pairs: pd.DataFrame, missing: Missing, draws: int) -> dict[str, Any]:
     """F1 of caught errors, pooled over the judges of one judge model and split."""
     cells = errors.trace_cells(pairs, missing)
     counts = cells.counts[:, :, IMPACTS.index("all"), KINDS.index("caught")]
-    pooled, place = counts.sum(axis=1), RATES.index("f1")
+    pooled, f1 = counts.sum(axis=1), BY_RATE["f1"]
     tp, fp, fn, tn = (int(count) for count in pooled.sum(axis=0))
     is_general = any(dimension not in frames.DIMENSION_ORDER for dimension in cells.dimensions)
-    value = np.nan if is_general else float(errors.f1(pooled.sum(axis=0)))
-    low, high = (bound[place] for bound in errors.rate_bounds(pooled)) if draws and len(pooled) else (np.nan, np.nan)
-    why = errors.rate_reason("f1", tp, fp, fn, tn) or "no negatives"
+    value = np.nan if is_general else float(f1.function(pooled.sum(axis=0)))
+    low, high = f1.bounds(pooled) if draws and len(pooled) else (np.nan, np.nan)
+    why = f1.reasons(np.array([(tp, fp, fn, tn)]))[0] or "no negatives"
     return {
         "metric": "f1", "value": value, "low": np.nan if is_general else low, "high": np.nan if is_general else high,
-        "n": errors.rate_n("f1", tp, fp, fn, tn), "not_matched": int(cells.not_matched[:, -1].sum()), "why": why,
+        "n": f1.n(tp, fp, fn, tn), "not_matched": int(cells.not_matched[:, -1].sum()), "why": why,
     }  # fmt: skip
 
 

@@ -1,118 +1,25 @@
-"""Errors that judges caught and localized: confusion counts, precision to accuracy, coverage, findings."""
+"""Errors that judges caught and localized: confusion counts, their rates by judge, coverage."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.error_rates import COUNTS, ERROR_METRICS, RATES, rate_bounds, rates
 from tracejury.judging.agreement.estimate import Reason
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Missing
 from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, share_bounds
 
-Rate = Literal["precision", "recall", "f1", "f2", "accuracy"]
-RATES: Final[tuple[Rate, ...]] = ("precision", "recall", "f1", "f2", "accuracy")
-NEED_NEGATIVES: Final[tuple[Rate, ...]] = ("precision", "f1", "f2", "accuracy")
-COUNTS: Final = ("tp", "fp", "fn", "tn")
 LEFT_OUT: Final = ("failed", "not_applicable", "not_matched")
 NOT_MATCHED: Final[Reason] = "no matches proposed yet"
 """Why nothing is known of an error and a judge that no matching has covered. Try: tracejury match."""
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "impact": "object", "split": "object", "kind": "object"}
 COUNT_COLUMNS: Final = dict.fromkeys(("n", "positives", *COUNTS, "traces", *LEFT_OUT), "int64")
-
-
-def precision(cells: NDArray[np.generic]) -> Floats:
-    """Share of the caught errors that are the judge's to catch: TP / (TP + FP).
-
-    Source: Agent GPA, section 4. Shapes: cells (..., 4) as tp, fp, fn, tn; returns (...).
-    Edge: NaN when nothing was predicted (TP + FP = 0), where the paper leaves a blank.
-    It never sees a finding that matches no reference error: `finding_table` does.
-    """
-    tp, fp, _, _ = _split(cells)
-    return divide(tp, tp + fp)
-
-
-def recall(cells: NDArray[np.generic]) -> Floats:
-    """Share of the judge's errors that it caught, the paper's coverage: TP / (TP + FN).
-
-    Source: Agent GPA, section 4. Shapes: cells (..., 4); returns (...). Edge: NaN without positives.
-    """
-    tp, _, fn, _ = _split(cells)
-    return divide(tp, tp + fn)
-
-
-def f1(cells: NDArray[np.generic]) -> Floats:
-    """Harmonic mean of precision and recall: 2 TP / (2 TP + FP + FN), one division so that it prints exactly.
-
-    Source: van Rijsbergen 1979; Agent GPA, appendix A. Shapes: cells (..., 4); returns (...).
-    Edge: NaN when precision is undefined or precision and recall are both 0, as the paper's blanks
-    (scikit-learn says 0).
-    """
-    return _f_beta(cells, 1)
-
-
-def f2(cells: NDArray[np.generic]) -> Floats:
-    """F with recall weighted twice: 5PR / (4P + R) = 5 TP / (5 TP + 4 FN + FP).
-
-    Source: van Rijsbergen 1979; Agent GPA, appendix A. Shapes: cells (..., 4); returns (...).
-    Edge: NaN as for F1.
-    """
-    return _f_beta(cells, 2)
-
-
-def accuracy(cells: NDArray[np.generic]) -> Floats:
-    """Share of errors told apart rightly, relevant or not: (TP + TN) / n.
-
-    Source: Agent GPA, section 4. Shapes: cells (..., 4); returns (...). Edge: NaN without errors.
-    """
-    tp, fp, fn, tn = _split(cells)
-    return divide(tp + tn, tp + fp + fn + tn)
-
-
-RATE_FUNCTIONS: Final[dict[Rate, Callable[[NDArray[np.generic]], Floats]]] = {
-    "precision": precision,
-    "recall": recall,
-    "f1": f1,
-    "f2": f2,
-    "accuracy": accuracy,
-}
-
-
-def rates(cells: NDArray[np.generic]) -> Floats:
-    """All five rates of cells (..., 4) as (..., 5) in the order of `RATES`; NaN where undefined."""
-    return np.stack([RATE_FUNCTIONS[rate](cells) for rate in RATES], axis=-1)
-
-
-def rate_reason(rate: Rate, tp: int, fp: int, fn: int, tn: int) -> Reason | None:
-    """Why a rate of these counts is undefined, None when it is defined."""
-    match rate:
-        case "precision":
-            return "no positive predicted" if tp + fp == 0 else None
-        case "recall":
-            return "no positives" if tp + fn == 0 else None
-        case "f1" | "f2":
-            if tp > 0:
-                return None
-            return "no positive predicted" if fp == 0 else "precision and recall are both 0"
-        case "accuracy":
-            return "no units" if tp + fp + fn + tn == 0 else None
-
-
-def rate_n(rate: Rate, tp: int, fp: int, fn: int, tn: int) -> int:
-    """Units behind a rate: predicted for precision, relevant for recall, either for F, all for accuracy."""
-    match rate:
-        case "precision":
-            return tp + fp
-        case "recall":
-            return tp + fn
-        case "f1" | "f2":
-            return tp + fp + fn
-        case "accuracy":
-            return tp + fp + fn + tn
 
 
 def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
@@ -235,7 +142,7 @@ def says_nothing(dimensions: Sequence[str], totals: NDArray[np.int64]) -> NDArra
     general = np.array([dimension not in frames.DIMENSION_ORDER for dimension in dimensions])[:, None] & (
         outside.max(axis=1) == 0
     )
-    needs = np.isin(RATES, NEED_NEGATIVES)
+    needs = np.array([metric.needs_negatives for metric in ERROR_METRICS])
     return np.broadcast_to(general[:, None, :, None] & needs, (*totals.shape[:-1], len(RATES)))
 
 
@@ -248,11 +155,12 @@ def error_estimates(table: pd.DataFrame) -> pd.DataFrame:
     carried = [*KEYS, *COUNTS, *LEFT_OUT]
     counts = table[list(COUNTS)].to_numpy(dtype=np.int64)
     parts = []
-    for rate in RATES:
+    for metric in ERROR_METRICS:
+        rate = metric.name
         part = table[carried].assign(metric=rate, value=table[rate])
         part = part.assign(low=table[f"{rate}_low"], high=table[f"{rate}_high"])
-        part["n"] = pd.Series([rate_n(rate, *map(int, row)) for row in counts], part.index, dtype="int64")
-        part["reason"] = pd.Series([rate_reason(rate, *map(int, row)) for row in counts], part.index, dtype=object)
+        part["n"] = metric.n(*counts.T)
+        part["reason"] = pd.Series(metric.reasons(counts), part.index, dtype=object)
         part.loc[part["value"].isna() & part["reason"].isna(), "reason"] = "no negatives"  # see `says_nothing`
         part.loc[is_unmatched(part), "reason"] = NOT_MATCHED
         parts.append(part)
@@ -269,27 +177,6 @@ def error_columns() -> dict[str, str]:
     """Columns and types of `error_table`."""
     bounds = {f"{rate}{end}": "float64" for rate in RATES for end in ("", "_low", "_high")}
     return {**KEYS, **COUNT_COLUMNS, **bounds}
-
-
-def rate_bounds(counts: NDArray[np.generic]) -> tuple[Floats, Floats]:
-    """Bounds of the five rates of counts by trace (traces, ..., 4): (..., 5), (..., 5), by `intervals.share_bounds`.
-
-    Each rate is a ratio of sums over traces: F1 is 2 TP over 2 TP + FP + FN, F2 is 5 TP over 5 TP + 4 FN + FP. Of an F
-    of 1 they follow from the bound of J = TP / (TP + FP + FN): F1 = 2J / (1 + J), F2 >= 5J / (4 + J).
-    """
-    tp, fp, fn, tn = _split(counts)
-    parts = {
-        "precision": (tp, tp + fp), "recall": (tp, tp + fn), "f1": (2 * tp, 2 * tp + fp + fn),
-        "f2": (5 * tp, 5 * tp + 4 * fn + fp), "accuracy": (tp + tn, tp + fp + fn + tn),
-    }  # fmt: skip
-    bounds = {rate: share_bounds(*parts[rate], capped=rate not in {"f1", "f2"}) for rate in RATES}
-    union = share_bounds(tp, tp + fp + fn)[0]
-    whole = (fp + fn).sum(axis=0) == 0
-    bounds["f1"] = np.where(whole, 2 * union / (1 + union), bounds["f1"][0]), bounds["f1"][1]
-    bounds["f2"] = np.where(whole, 5 * union / (4 + union), bounds["f2"][0]), bounds["f2"][1]
-    low, high = (np.stack([bounds[rate][end] for rate in RATES], axis=-1) for end in (0, 1))
-    undefined = np.isnan(rates(np.asarray(counts).sum(axis=0)))
-    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
 def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
@@ -440,18 +327,6 @@ def _dimension_counts(part: pd.DataFrame, judge_model: str, split: str) -> pd.Da
     order = frames.in_order(part["dimension"], frames.DIMENSION_ORDER)
     every = pd.MultiIndex.from_product([order, order], names=["error_dimension", "dimension"])
     return sums.reindex(every, fill_value=0).reset_index().assign(judge_model=judge_model, split=split)
-
-
-def _split(cells: NDArray[np.generic]) -> tuple[Floats, Floats, Floats, Floats]:
-    numbers = np.asarray(cells, dtype=np.float64)
-    return numbers[..., 0], numbers[..., 1], numbers[..., 2], numbers[..., 3]
-
-
-def _f_beta(cells: NDArray[np.generic], beta: int) -> Floats:
-    tp, fp, fn, _ = _split(cells)
-    weight = beta * beta
-    top = (1 + weight) * tp
-    return divide(top, np.where(tp > 0, top + weight * fn + fp, 0.0))
 
 
 def _groups(error_pairs: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:

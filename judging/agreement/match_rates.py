@@ -11,14 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.error_rates import BY_RATE, COUNTS
 from tracejury.judging.agreement.errors import (
-    COUNTS,
     KEYS,
     LEFT_OUT,
     NOT_MATCHED,
-    Rate,
     checked_pairs,
-    rate_reason,
     suite_coverage,
 )
 from tracejury.judging.agreement.estimate import Estimate, Reason
@@ -254,11 +252,12 @@ def why_undefined(row: Mapping[Any, Any], name: str) -> str:
     """Return why an estimate of a row of `match_sensitivity` is undefined."""
     if name.startswith("rule_"):
         return "no labelled pair of its kind"
-    metric = cast("Rate", name.partition("_")[0])
+    metric = name.partition("_")[0]
     if pd.isna(row[metric]):
         if not any(row[count] for count in COUNTS) and row["not_matched"]:
             return NOT_MATCHED
-        return rate_reason(metric, *(int(row[count]) for count in COUNTS)) or "no negatives"
+        counts = np.array([[int(row[count]) for count in COUNTS]])
+        return BY_RATE[metric].reasons(counts)[0] or "no negatives"
     return str(row["reason"] or "no positive predicted")
 
 

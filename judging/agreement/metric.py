@@ -14,7 +14,7 @@ class Metric:
 
     `best` is the good direction, `limits` the least and the greatest value that it can take. `words` define it where
     the function makes several metrics, or a table. `has_ceiling`: whether people compared with each other set a limit
-    that a judge can be held to.
+    that a judge can be held to. `short`: its title on a page that says what it is of.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Metric:
     limits: tuple[float, float] = (0.0, 1.0)
     has_ceiling: bool = False
     words: str | None = None
+    short: str | None = None
 
     @property
     def aim(self) -> float | None:

@@ -5,6 +5,7 @@ from math import inf
 from typing import Final
 
 from tracejury.judging.agreement import (
+    error_rates,
     errors,
     evidence_overlap,
     findings,
@@ -19,15 +20,6 @@ from tracejury.judging.agreement import (
     trail,
 )
 from tracejury.judging.agreement.metric import Best, Metric
-
-_RATE_TITLES: Final = {
-    "precision": "Precision (GPA)",
-    "recall": "Recall (coverage)",
-    "f1": "F1",
-    "f2": "F2",
-    "accuracy": "Accuracy on relevant errors",
-}
-
 
 _DISAGREEMENT: Final = {
     "interval": "two scores disagree by the square of their difference",
@@ -55,18 +47,7 @@ _PAIR_WORDS: Final = {
 
 
 METRICS: Final[tuple[Metric, ...]] = (
-    *(
-        Metric(
-            name=rate,
-            title=_RATE_TITLES[rate],
-            function=function,
-            table="error_estimates",
-            column="value",
-            best="high",
-            has_ceiling=True,
-        )
-        for rate, function in errors.RATE_FUNCTIONS.items()
-    ),
+    *error_rates.ERROR_METRICS,
     Metric(
         name="suite_coverage",
         title="Coverage by any judge",

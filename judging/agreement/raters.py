@@ -1,7 +1,7 @@
 """Any raters side by side: pairs of them, the human ceiling, the alternative annotator test, self-consistency."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, Literal
 
@@ -19,36 +19,25 @@ from tracejury.judging.agreement.reliability import (
     rating_matrices,
 )
 from tracejury.judging.agreement.scores import (
+    BY_SCORE,
     POINTS,
     SCORE_METRICS,
-    ac1,
-    ac2,
+    ScoreMetric,
     bucketed,
-    exact,
-    off_by_one,
-    pair_alpha,
-    quadratic_kappa,
     table_bounds,
 )
 
 KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
-TableFunction = Callable[[NDArray[np.generic]], Floats]
-PAIR_METRICS: Final[dict[str, TableFunction]] = {
-    "exact": exact,
-    "off_by_one": off_by_one,
-    "bucketed": bucketed,
-    "quadratic_kappa": quadratic_kappa,
-    "ac1": ac1,
-    "ac2": ac2,
-    "alpha": pair_alpha,
+PAIR_METRICS: Final[dict[str, ScoreMetric]] = {
+    **{name: BY_SCORE[name] for name in ("exact", "off_by_one", "bucketed", "quadratic_kappa", "ac1", "ac2")},
+    "alpha": replace(BY_SCORE["pair_alpha"], name="alpha", title="Krippendorff's alpha", short=None),
 }
-CEILING_METRICS: Final[dict[str, TableFunction]] = {
-    metric.name: metric.function for metric in SCORE_METRICS if metric.has_ceiling and metric.function is not pair_alpha
+"""Those of any two raters, neither of whom is the reference."""
+CEILING_METRICS: Final[dict[str, ScoreMetric]] = {
+    metric.name: metric for metric in SCORE_METRICS if metric.has_ceiling and metric.name != "pair_alpha"
 }
 """Those of pairs of people; Krippendorff's alpha is over all raters of a unit."""
 PEOPLE_METRICS: Final = (*CEILING_METRICS, "pair_alpha")
-
-_RECORDS: Final = {metric.function: metric for metric in SCORE_METRICS}
 
 Alignment = Literal["accuracy", "rmse"]
 EPSILON: Final = 0.2
@@ -104,7 +93,7 @@ PAIR_KEYS: Final = (*KEYS, "rater_a", "rater_b")
 
 
 def _estimates(
-    sums: Floats, metrics: Mapping[str, TableFunction], n: int, draws: int
+    sums: Floats, metrics: Mapping[str, ScoreMetric], n: int, draws: int
 ) -> list[dict[str, float | int | str | None]]:
     """One row per metric of score pairs by cluster (clusters, 16), each with the reason where it is undefined."""
     values = _bounded(sums, metrics, draws)
@@ -145,7 +134,7 @@ def people_estimates(
     (`scores.table_bounds`: spans of one trace are one cluster), raters, n (units), reason where undefined.
     """
     rows: list[dict[str, object]] = []
-    metrics = {name: function for name, function in CEILING_METRICS.items() if name in names}
+    metrics = {name: metric for name, metric in CEILING_METRICS.items() if name in names}
     for (judge_model, dimension, split), matrix in rating_matrices(ratings):
         _check_scale(matrix.values)
         n = pairable_units(matrix.values).shape[1]
@@ -379,19 +368,18 @@ def by_cluster(sums: Floats, clusters: NDArray[np.int64]) -> Floats:
     return together
 
 
-def _bounded(sums: Floats, metrics: Mapping[str, TableFunction], draws: int) -> dict[str, float | None]:
+def _bounded(sums: Floats, metrics: Mapping[str, ScoreMetric], draws: int) -> dict[str, float | None]:
     """Each metric of score pairs by cluster (clusters, 16), with its bounds; None where undefined."""
 
     def statistic(cells: Floats) -> Floats:
         table = cells.reshape(*cells.shape[:-1], POINTS, POINTS)
-        return np.stack([metric(table) for metric in metrics.values()], axis=-1)
+        return np.stack([metric.function(table) for metric in metrics.values()], axis=-1)
 
     value = statistic(sums.sum(axis=0))
     low, high = np.full((2, len(value)), np.nan)
     if draws > 0 and len(sums):
         patterns, multiplicity = _patterns(sums)
-        records = [_RECORDS[metric] for metric in metrics.values()]
-        low, high = table_bounds(patterns, records, multiplicity=multiplicity)
+        low, high = table_bounds(patterns, list(metrics.values()), multiplicity=multiplicity)
     estimates: dict[str, float | None] = {}
     for m, name in enumerate(metrics):
         estimates[name] = present(float(value[m]))

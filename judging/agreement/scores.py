@@ -231,14 +231,16 @@ SCORE_METRICS: Final = (
     ScoreMetric(
         name="pair_alpha",
         title="Krippendorff's alpha of judge and reference, interval",
+        short="Krippendorff's alpha with the reference",
         function=pair_alpha,
         best="high",
         limits=_SIGNED,
     ),
 )
-SCORE_NAMES: Final = tuple(metric.name for metric in SCORE_METRICS)  # fmt: skip
+SCORE_NAMES: Final = tuple(metric.name for metric in SCORE_METRICS)
 """Every metric of scores. One more is a function and a record here: its columns, its chart with direction and limits,
 its human ceiling, reason and help follow. People's bias is 0: each pair of them counts in both directions."""
+BY_SCORE: Final = {metric.name: metric for metric in SCORE_METRICS}
 
 
 def agreement_weights(name: Weights, size: int) -> Floats:

@@ -7,6 +7,7 @@ from typing import Final
 import pandas as pd
 
 from tracejury.judging.agreement import ceiling, errors, frames, raters, reasons, reliability, scores
+from tracejury.judging.agreement.error_rates import COUNTS
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS
 
@@ -101,7 +102,7 @@ def _error_estimates(pairs: pd.DataFrame, missing: Missing, draws: int) -> pd.Da
 def error_columns() -> dict[str, str]:
     """Columns and types of `error_slices`."""
     keys = ("by", "slice", "judge_model", "dimension", "split", "kind", "metric")
-    counts = ("n", "traces", *errors.COUNTS, *errors.LEFT_OUT)
+    counts = ("n", "traces", *COUNTS, *errors.LEFT_OUT)
     return {
         **dict.fromkeys(keys, "object"),
         **dict.fromkeys(("value", "low", "high"), "float64"),

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from tracejury.judging.agreement import (
@@ -21,6 +22,7 @@ from tracejury.judging.agreement import (
     slice_tests,
     slices,
 )
+from tracejury.judging.agreement.error_rates import BY_RATE
 from tracejury.judging.agreement.inputs import InputName, Inputs
 from tracejury.judging.agreement.tables import TABLES
 from tracejury.judging.reports.export import facts_frame, facts_of
@@ -215,17 +217,10 @@ ERROR_COLUMNS: Final = (
 
 
 def _counted_by(pairs: pd.DataFrame, kind: str, rate: str) -> pd.Series:
-    """Whether an error stands behind a rate of its judge, see `errors.rate_n`."""
-    relevant, predicted = pairs["relevant"].astype(bool), pairs[kind or "caught"].astype(bool)
-    match rate:
-        case "precision":
-            return predicted
-        case "f1" | "f2":
-            return relevant | predicted
-        case "accuracy":
-            return pd.Series(data=True, index=pairs.index)
-        case _:
-            return relevant
+    """Whether an error stands behind a rate of its judge, see `ErrorMetric.n`; without one, of recall."""
+    relevant, predicted = (pairs[name].to_numpy(dtype=bool) for name in ("relevant", kind or "caught"))
+    cells = np.where(relevant, np.where(predicted, 0, 2), np.where(predicted, 1, 3))
+    return pd.Series(np.array(BY_RATE[rate or "recall"].below)[cells] > 0, index=pairs.index)
 
 
 def _each_error(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -14,9 +14,9 @@ from tests.app.workspaces import REPEATED
 from tracejury.app import datasets, estimates
 from tracejury.app.components import drilldown
 from tracejury.app.components.drilldown import kept_point
-from tracejury.app.components.judges import ERROR_METRICS
 from tracejury.app.estimates import estimate
 from tracejury.judging.agreement import errors
+from tracejury.judging.agreement.error_rates import RATES
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports.estimates import ACCURACIES, SUITES
@@ -59,7 +59,7 @@ def listed(choice: Filters, *asked: str) -> pd.DataFrame:
 
 def test_behind_every_rate_stand_as_many_errors_as_its_n(choice: Filters) -> None:
     rates = errors.error_estimates(estimates.inputs(choice).error_rates)
-    assert set(rates["metric"]) == set(ERROR_METRICS)
+    assert set(rates["metric"]) == set(RATES)
     for row in rates.itertuples():
         found = listed(choice, row.judge_model, row.dimension, row.split, row.impact, "", row.kind, row.metric)
         assert len(found) == row.n, row

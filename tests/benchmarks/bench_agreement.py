@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracejury.judging.agreement import errors
+from tracejury.judging.agreement import error_rates, errors
 from tracejury.judging.agreement.reliability import alpha_bootstrap, continuous_alpha
 
 
@@ -135,7 +135,7 @@ def rates_race(draws: int = 10_000, timed: int = 5) -> Race:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = cpu_ms(loop, repeats=1) * draws / timed
-    ours = cpu_ms(lambda: errors.rate_bounds(caught.counts))
+    ours = cpu_ms(lambda: error_rates.rate_bounds(caught.counts))
     return Race(
         name=f"intervals of 24 cells of P, R, F1, F2, Acc, against {draws:,} resamples",
         ours_ms=ours,

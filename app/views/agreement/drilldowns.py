@@ -15,6 +15,7 @@ from tracejury.app.datasets import open_to_me
 from tracejury.app.estimates import estimate
 from tracejury.app.session import link_params
 from tracejury.judging.agreement import ceiling, majority
+from tracejury.judging.agreement.raters import PAIR_METRICS
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports.filters import Filters
 
@@ -94,23 +95,12 @@ def drill_into_repeats(
     listed(filters, rows[columns].rename(columns={"unit": "trace_id"}), key=key)
 
 
-RATER_METRICS: dict[str, str] = {
-    "exact": "Exact accuracy",
-    "off_by_one": "Off-by-one accuracy",
-    "bucketed": "Bucketed accuracy",
-    "quadratic_kappa": "Quadratic weighted kappa",
-    "ac1": "Gwet's AC1",
-    "ac2": "Gwet's AC2, quadratic",
-    "alpha": "Krippendorff's alpha",
-}
-
-
 def drill_into_raters(filters: Filters, dimension: str, metric: str, first: str, second: str) -> None:
     """The estimate of two raters with its interval, and the traces that both scored."""
     pair = estimate(filters, "rater_pair", dimension, first, second)
     for _, one in pair[pair["metric"] == metric].iterrows():
         text = cell_text(dict(one))
-        st.caption(plain(f"{first} and {second}, {RATER_METRICS[metric]}: {text}"))
+        st.caption(plain(f"{first} and {second}, {PAIR_METRICS[metric].title}: {text}"))
     both = estimate(filters, "rows_for_raters", dimension, first, second)
     named = {"first": f"{first} gave", "second": f"{second} gave"}
     row = listing(

@@ -32,7 +32,6 @@ from tracejury.app.placeholders import with_placeholder
 from tracejury.app.session import link_params
 from tracejury.app.views.agreement.cards import card, few_names, plot
 from tracejury.app.views.agreement.drilldowns import (
-    RATER_METRICS,
     compare_link,
     drill_into_ceiling,
     drill_into_raters,
@@ -40,14 +39,16 @@ from tracejury.app.views.agreement.drilldowns import (
     open_trace,
 )
 from tracejury.app.views.agreement.slices import people_slices_card
-from tracejury.judging.agreement import errors, majority
+from tracejury.judging.agreement import majority
+from tracejury.judging.agreement.error_rates import RATES
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
 from tracejury.judging.agreement.inputs import InputName, Inputs
 from tracejury.judging.agreement.matchers import ALL, decided_by_both
+from tracejury.judging.agreement.raters import PAIR_METRICS
 from tracejury.judging.reports.filters import Filters
 
-CEILING_METRICS = {"pair_alpha" if name == "alpha" else name: title for name, title in RATER_METRICS.items()}
-"""As `people_estimates` names them: those of a judge and its reference."""
+CEILING_TITLES = {"pair_alpha" if name == "alpha" else name: metric.title for name, metric in PAIR_METRICS.items()}
+"""By the names of `people_estimates`: those of a judge and its reference."""
 
 
 def raters_view(filters: Filters, inputs: Inputs) -> None:
@@ -83,14 +84,14 @@ def raters_card(filters: Filters) -> None:
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
         metric = st.selectbox(
-            "Metric", list(RATER_METRICS), index=list(RATER_METRICS).index("ac2"), key="raters_metric", width=240,
-            format_func=lambda name: RATER_METRICS[name],
+            "Metric", list(PAIR_METRICS), index=list(PAIR_METRICS).index("ac2"), key="raters_metric", width=240,
+            format_func=lambda name: PAIR_METRICS[name].title,
         )  # fmt: skip
     pairs = estimate(filters, "rater_pairs", str(dimension))
     left, right = st.columns([1, 1])
     with left:
         event = plot(
-            charts.rater_grid(pairs, metric=str(metric), title=RATER_METRICS[str(metric)], is_dark=is_dark()),
+            charts.rater_grid(pairs, metric=str(metric), title=PAIR_METRICS[str(metric)].title, is_dark=is_dark()),
             key="chart-raters",
             alt="Raters",
         )
@@ -124,9 +125,9 @@ def ceiling_card(filters: Filters, inputs: Inputs) -> None:
     if table.empty:
         st.caption("No trace was scored by two people, so there is no human ceiling yet. Try: a queue with overlap.")
         return
-    shown, few = wide_table(people, list(CEILING_METRICS), ["dimension", "split"])
+    shown, few = wide_table(people, list(CEILING_TITLES), ["dimension", "split"])
     titles: dict[str, ColumnConfig] = {
-        name: estimate_column(shown[name], title, definition(name)) for name, title in CEILING_METRICS.items()
+        name: estimate_column(shown[name], title, definition(name)) for name, title in CEILING_TITLES.items()
     }
     whose = shown[["dimension", "split"]].to_numpy().tolist()
     raters = table.set_index(["dimension", "split"])["raters"]
@@ -157,11 +158,11 @@ def error_ceiling_card(filters: Filters, inputs: Inputs) -> None:
             "No trace with an error was submitted by two people, so there is no ceiling yet. Try: a queue with overlap."
         )
         return
-    shown, few = wide_table(table, errors.RATES, ["dimension", "split", "kind"])
+    shown, few = wide_table(table, RATES, ["dimension", "split", "kind"])
     whose = shown[["dimension", "split", "kind"]].to_numpy().tolist()
     shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
     rates: dict[str, ColumnConfig] = {
-        name: estimate_column(shown[name], title_of(name), definition(name)) for name in errors.RATES
+        name: estimate_column(shown[name], title_of(name), definition(name)) for name in RATES
     }
     event = st.dataframe(
         greyed(shown, few), hide_index=True, height="auto", width="content",
@@ -169,7 +170,7 @@ def error_ceiling_card(filters: Filters, inputs: Inputs) -> None:
         on_select="rerun", selection_mode="single-cell", alt="Human ceiling for errors",
     )  # fmt: skip
     cell = chosen_cell(event, len(whose))
-    if cell is not None and cell[1] in errors.RATES:
+    if cell is not None and cell[1] in RATES:
         dimension, split, kind = whose[cell[0]]
         drill_into_ceiling(filters, f"{kind}.{cell[1]}", "", dimension, split, key="rows-error-ceiling")
     st.caption(

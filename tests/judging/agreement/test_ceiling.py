@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracejury.judging.agreement import errors
+from tracejury.judging.agreement import error_rates
 from tracejury.judging.agreement.ceiling import ANY, beside, error_ceiling
 
 
@@ -55,7 +55,7 @@ def test_an_error_of_another_dimension_that_is_caught_is_a_false_positive_as_for
         ]
     )
     table = error_ceiling(pairs, draws=0)
-    assert [estimate(table, rate)["value"] for rate in errors.RATES] == [
+    assert [estimate(table, rate)["value"] for rate in error_rates.RATES] == [
         pytest.approx(float(value)) for value in (Fraction(1, 2), 1, Fraction(2, 3), Fraction(5, 6), Fraction(2, 3))
     ]
 

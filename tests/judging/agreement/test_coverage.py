@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tracejury.judging.agreement import errors, reliability, scores, trail
+from tracejury.judging.agreement import error_rates, reliability, scores, trail
 from tracejury.judging.agreement.intervals import Floats, cluster_bootstrap, distinct_rows, divide, mean_bounds
 
 TRACES = (20, 60, 200)
@@ -104,8 +104,8 @@ def error_coverage(
     population: tuple[float, float, float, float], traces: int, studies: int, rng: np.random.Generator
 ) -> list[Coverage]:
     """Coverage of precision, recall, F1, F2, accuracy."""
-    truth = errors.rates(trace_errors(population, 400_000, rng).sum(axis=0))
-    return covered((errors.rate_bounds(trace_errors(population, traces, rng)) for _ in range(studies)), truth)
+    truth = error_rates.rates(trace_errors(population, 400_000, rng).sum(axis=0))
+    return covered((error_rates.rate_bounds(trace_errors(population, traces, rng)) for _ in range(studies)), truth)
 
 
 def repeat_coverage(
@@ -184,7 +184,7 @@ def difference_coverage(
     """Coverage of the differences of precision, recall, F1, F2, accuracy of two judges on the same errors."""
 
     def apart(sums: Floats) -> Floats:
-        values = errors.rates(sums.reshape(*sums.shape[:-1], 2, 4))
+        values = error_rates.rates(sums.reshape(*sums.shape[:-1], 2, 4))
         return np.asarray(values[..., 0, :] - values[..., 1, :])
 
     truth = apart(both_sides(population, 400_000, rng).reshape(-1, 8).sum(axis=0))
@@ -258,7 +258,7 @@ COMPARED = {
 }
 ANSWERED = {"few right": (0.2, 0.2), "half right": (0.5, 0.5), "most right": (0.8, 0.1)}
 KINDS = {
-    "differences of errors": (ERRORS, difference_coverage, [f"difference of {rate}" for rate in errors.RATES]),
+    "differences of errors": (ERRORS, difference_coverage, [f"difference of {rate}" for rate in error_rates.RATES]),
     "differences of scores": (
         COMPARED,
         score_difference_coverage,
@@ -266,7 +266,7 @@ KINDS = {
     ),
     "trail": (ANSWERED, trail_coverage, list(trail.MEASURES)),
     "scores": (SCORED, score_coverage, [metric.name for metric in scores.SCORE_METRICS]),
-    "errors": (ERRORS, error_coverage, list(errors.RATES)),
+    "errors": (ERRORS, error_coverage, list(error_rates.RATES)),
     "repeats": (REPEATED, repeat_coverage, ["alpha_interval", "mean_sd", "identical"]),
     "replies": (UNSCORED, unscored_coverage, ["unscored"]),
     "means per trace": (SPENT, mean_coverage, ["cost_usd"]),

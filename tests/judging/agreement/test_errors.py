@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, multilabel_confusion_matrix, precision_recall_fscore_support
 
-from tracejury.judging.agreement import errors
+from tracejury.judging.agreement import error_rates, errors
 from tracejury.judging.agreement.intervals import wilson
 
 
@@ -39,7 +39,7 @@ def test_the_core_table_counts_by_judge_impact_and_kind() -> None:
     caught = row_of(table, kind="caught", impact="all")
     assert [caught[c] for c in ("n", "positives", "tp", "fp", "fn", "tn", "traces")] == [5, 3, 2, 1, 1, 1, 3]
     # P = 2/3, R = 2/3, F1 = 4/6, F2 = 10/15, Acc = 3/5
-    assert [caught[r] for r in errors.RATES] == [2 / 3, 2 / 3, 4 / 6, 10 / 15, 3 / 5]
+    assert [caught[r] for r in error_rates.RATES] == [2 / 3, 2 / 3, 4 / 6, 10 / 15, 3 / 5]
     localized = row_of(table, kind="localized", impact="high")
     assert [localized[c] for c in ("n", "tp", "fp", "fn", "tn")] == [3, 1, 0, 1, 1]
     assert len(table) == 2 * 4
@@ -48,7 +48,7 @@ def test_the_core_table_counts_by_judge_impact_and_kind() -> None:
 def test_rates_are_blank_where_the_paper_is_blank_and_not_zero() -> None:
     # tp, fp, fn, tn: nothing predicted; nothing relevant; P = R = 0; nothing at all
     cells = np.array([[0, 0, 3, 4], [0, 2, 0, 4], [0, 2, 3, 4], [0, 0, 0, 0]])
-    precision, recall, f1, f2, accuracy = errors.rates(cells).T
+    precision, recall, f1, f2, accuracy = error_rates.rates(cells).T
     assert list(np.isnan(precision)) == [True, False, False, True]
     assert list(np.isnan(recall)) == [False, True, False, True]
     assert np.isnan(f1).all()
@@ -58,10 +58,27 @@ def test_rates_are_blank_where_the_paper_is_blank_and_not_zero() -> None:
 
 
 @pytest.mark.parametrize("counts", [(0, 0, 3, 4), (0, 2, 0, 4), (0, 2, 3, 4), (0, 0, 0, 0), (1, 0, 0, 0)])
-@pytest.mark.parametrize("rate", errors.RATES)
-def test_a_rate_has_a_reason_exactly_when_it_is_undefined(rate: errors.Rate, counts: tuple[int, int, int, int]) -> None:
-    undefined = bool(np.isnan(errors.RATE_FUNCTIONS[rate](np.array(counts))))
-    assert (errors.rate_reason(rate, *counts) is not None) == undefined
+@pytest.mark.parametrize("rate", error_rates.RATES)
+def test_a_rate_has_a_reason_exactly_when_it_is_undefined(rate: str, counts: tuple[int, int, int, int]) -> None:
+    metric = error_rates.BY_RATE[rate]
+    undefined = bool(np.isnan(metric.function(np.array(counts))))
+    assert (metric.reasons(np.array([counts]))[0] is not None) == undefined
+
+
+@pytest.mark.parametrize("metric", error_rates.ERROR_METRICS, ids=error_rates.RATES)
+def test_the_record_of_a_rate_has_the_sums_that_its_function_divides(metric: error_rates.ErrorMetric) -> None:
+    counts = np.random.default_rng(3).integers(0, 4, (400, 4))
+    value = metric.function(counts)
+    known = ~np.isnan(value)
+    np.testing.assert_allclose(value[known], ((counts @ metric.above) / (counts @ metric.below).clip(1e-9))[known])
+    assert all(metric.n(*row) > 0 for row in counts[known].tolist())
+
+
+def test_a_rate_counts_what_stands_below_its_line() -> None:
+    # 1 tp, 10 fp, 100 fn, 1,000 tn: a digit says which is counted
+    counted = {metric.name: metric.n(1, 10, 100, 1000) for metric in error_rates.ERROR_METRICS}
+    assert counted == {"precision": 11, "recall": 101, "f1": 111, "f2": 111, "accuracy": 1111}
+    assert [metric.name for metric in error_rates.ERROR_METRICS if not metric.needs_negatives] == ["recall"]
 
 
 def test_rates_equal_scikit_learn_on_a_thousand_random_inputs() -> None:
@@ -71,7 +88,7 @@ def test_rates_equal_scikit_learn_on_a_thousand_random_inputs() -> None:
         truth = rng.random((n, 250)) < rng.random(250)
         said = rng.random((n, 250)) < rng.random(250)
         (tn, fp), (fn, tp) = np.moveaxis(multilabel_confusion_matrix(truth, said), 0, -1)
-        ours = dict(zip(errors.RATES, errors.rates(np.stack([tp, fp, fn, tn], axis=-1)).T, strict=True))
+        ours = dict(zip(error_rates.RATES, error_rates.rates(np.stack([tp, fp, fn, tn], axis=-1)).T, strict=True))
         for name, beta in (("f1", 1), ("f2", 2)):
             precision, recall, f, _ = precision_recall_fscore_support(
                 truth, said, beta=beta, average=None, zero_division=np.nan

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from tracejury.judging.agreement import errors
+from tracejury.judging.agreement import error_rates
 from tracejury.judging.agreement.intervals import (
     Bootstrap,
     cluster_bootstrap,
@@ -149,7 +149,7 @@ def test_rates_are_as_sure_as_their_traces() -> None:
     # every trace holds ten equal errors: the interval must be that of 30 traces, not of 300 errors
     hit = np.random.default_rng(11).random(30) < 0.6
     counts = np.stack([10 * hit, 0 * hit, 10 * ~hit, 0 * hit], axis=-1)
-    low, high = errors.rate_bounds(counts)
+    low, high = error_rates.rate_bounds(counts)
     by_trace = wilson(int(hit.sum()), 30) or (0, 0)
     assert (low[1], high[1]) == pytest.approx(by_trace, abs=0.015)
 
@@ -157,8 +157,8 @@ def test_rates_are_as_sure_as_their_traces() -> None:
 def test_bounds_of_rates_reach_as_far_as_resampled_traces() -> None:
     rng = np.random.default_rng(12)
     counts = rng.integers(0, 4, (200, 4)).astype(np.float64)
-    low, high = errors.rate_bounds(counts)
-    by_hand = np.array([errors.rates(counts[rng.integers(0, 200, 200)].sum(axis=0)) for _ in range(4_000)])
+    low, high = error_rates.rate_bounds(counts)
+    by_hand = np.array([error_rates.rates(counts[rng.integers(0, 200, 200)].sum(axis=0)) for _ in range(4_000)])
     width = (high - low) / (2 * 1.96 * by_hand.std(axis=0))
     assert (width > 0.95).all()
     assert width[2:4] == pytest.approx(1, abs=0.06)  # the others never claim more units than there are
@@ -252,9 +252,9 @@ def one_judges_cells(traces: int, rng: np.random.Generator) -> NDArray[np.int64]
 @pytest.mark.slow
 def test_nominal_95_intervals_of_the_rates_cover_92_to_97_percent() -> None:
     rng = np.random.default_rng(14)
-    true = errors.rates(one_judges_cells(400_000, rng).sum(axis=0))
+    true = error_rates.rates(one_judges_cells(400_000, rng).sum(axis=0))
     trials, hits = 1_500, np.zeros(5)
     for _ in range(trials):
-        low, high = errors.rate_bounds(one_judges_cells(59, rng).astype(np.float64))
+        low, high = error_rates.rate_bounds(one_judges_cells(59, rng).astype(np.float64))
         hits += (low <= true) & (true <= high)
-    assert ((hits / trials >= 0.92) & (hits / trials <= 0.97)).all(), dict(zip(errors.RATES, hits, strict=True))
+    assert ((hits / trials >= 0.92) & (hits / trials <= 0.97)).all(), dict(zip(error_rates.RATES, hits, strict=True))

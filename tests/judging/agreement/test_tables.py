@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,8 @@ from tracejury.judging.agreement.metric import Metric
 from tracejury.judging.agreement.metrics import METRICS
 from tracejury.judging.agreement.tables import TABLES, Table, printed, tables_from_frames
 from tracejury.judging.reports.export import csv_text
+
+ROOT = Path(__file__).resolve().parents[3]
 
 TABLE = {table.name: table for table in TABLES}
 
@@ -283,3 +286,10 @@ def test_a_metric_of_scores_has_its_columns_its_row_and_its_ceiling_by_its_recor
     assert with_ceiling == {*raters.CEILING_METRICS, "pair_alpha"} == set(names) - {"bias"}
     undefined = estimates[estimates["value"].isna()]
     assert set(undefined["reason"]) == {"fewer than two units"}
+
+
+def test_one_more_rate_of_errors_is_a_function_and_a_record() -> None:
+    """In a process of its own: the records are read as modules load."""
+    module = "tests.judging.agreement.one_more_rate"
+    done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
