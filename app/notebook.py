@@ -253,9 +253,9 @@ class Workspace:
     ) -> dict[str, Any]:
         from tracejury.ingest.store import trace_ids
         from tracejury.judging.judges.rubric import agent_descriptions
+        from tracejury.judging.runs.model_setup import check_spec
         from tracejury.judging.runs.run_control import plan_run
         from tracejury.judging.runs.run_spec import RunSpec, model_names
-        from tracejury.judging.runs.runner import check_spec
         from tracejury.judging.wiring import model_setups, work_on
 
         known, engine = rubrics(self.store.home), self.store.engine

@@ -15,10 +15,11 @@ from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import LitellmModel, context_limit, count_tokens, first_forms, known_prices
 from tracejury.judging.judges.rubric import agent_descriptions, rubrics
 from tracejury.judging.juries.joint_verdicts import keep_joint_verdicts
+from tracejury.judging.runs.model_setup import ModelSetup
 from tracejury.judging.runs.run_control import run_spec
 from tracejury.judging.runs.run_spec import RunSpec
 from tracejury.judging.runs.run_store import RunStore
-from tracejury.judging.runs.runner import BATCH_CELLS, ModelSetup, Progress, Runner, Summary
+from tracejury.judging.runs.runner import BATCH_CELLS, Progress, Runner, Summary
 
 
 def model_setups(spec: RunSpec) -> dict[str, ModelSetup]:

@@ -33,6 +33,7 @@ from tracejury.judging.judges.rubric import (
 )
 from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_outcomes
 from tracejury.judging.records import DIMENSIONS, FAILED_STATES, Dimension
+from tracejury.judging.runs.model_setup import ModelSetup, check_spec
 from tracejury.judging.runs.run_control import (
     RunProgress,
     ensure_free,
@@ -47,7 +48,7 @@ from tracejury.judging.runs.run_control import (
 from tracejury.judging.runs.run_owner import RunHeldError, RunTakenError
 from tracejury.judging.runs.run_spec import RunSpec, model_names
 from tracejury.judging.runs.run_store import Unanswered
-from tracejury.judging.runs.runner import ModelSetup, Progress, Summary, check_spec
+from tracejury.judging.runs.runner import Progress, Summary
 from tracejury.judging.store import Workspace
 
 CHECKS = "checks"

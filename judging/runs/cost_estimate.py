@@ -14,8 +14,8 @@ from tracejury.judging.judges.model import Prices
 from tracejury.judging.judges.prompt import build_prompt
 from tracejury.judging.judges.rubric import Rubric
 from tracejury.judging.judges.trace_text import render_trace
+from tracejury.judging.runs.model_setup import ModelSetup
 from tracejury.judging.runs.run_spec import RunSpec
-from tracejury.judging.runs.runner import ModelSetup
 
 Way = Literal["naive", "deduplicated", "cached", "batch"]
 WAYS: tuple[Way, ...] = ("naive", "deduplicated", "cached", "batch")

@@ -15,10 +15,11 @@ from tracejury.ingest.trace import Trace
 from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest, Prices
 from tracejury.judging.judges.rubric import agent_descriptions, rubrics
+from tracejury.judging.runs.model_setup import ModelSetup
 from tracejury.judging.runs.run_control import RunProgress, plan_run, run_spec, watch
 from tracejury.judging.runs.run_spec import RunSpec
 from tracejury.judging.runs.run_store import RunStore
-from tracejury.judging.runs.runner import ModelSetup, Runner, Summary
+from tracejury.judging.runs.runner import Runner, Summary
 from tracejury.judging.store import open_workspace
 from tracejury.judging.wiring import joint_verdicts_of
 

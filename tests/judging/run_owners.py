@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import LitellmModel, Prices, warm
-from tracejury.judging.runs.runner import ModelSetup
+from tracejury.judging.runs.model_setup import ModelSetup
 from tracejury.judging.store import open_workspace
 from tracejury.judging.wiring import work_on
 

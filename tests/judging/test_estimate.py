@@ -15,9 +15,10 @@ from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import ModelReply, ModelRequest, Prices, known_prices
 from tracejury.judging.judges.prompt import build_prompt
 from tracejury.judging.runs.cost_estimate import ANSWER_TOKENS, CostEstimate, TraceSize, estimate, trace_sizes
+from tracejury.judging.runs.model_setup import ModelSetup
 from tracejury.judging.runs.run_spec import RunSpec
 from tracejury.judging.runs.run_store import RunStore
-from tracejury.judging.runs.runner import ModelSetup, Runner
+from tracejury.judging.runs.runner import Runner
 
 PRICES = Prices(prompt=1.0, completion=10.0, cache_read=0.1, cache_write=1.25, batch_prompt=0.5, batch_completion=5.0)
 SIZE = TraceSize(trace_id="t", raw_tokens=50_000, text_tokens=10_000, spans=4)

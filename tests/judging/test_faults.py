@@ -20,10 +20,11 @@ from tests.judging.grid import AGENTS, RUBRICS, Grid, kill, planned
 from tests.judging.run_owners import PRICES, setup, start_owner
 
 from tracejury.judging.judges.model import LitellmModel, ModelError, ModelReply, ModelRequest
+from tracejury.judging.runs.model_setup import BatchModel
 from tracejury.judging.runs.run_control import want_failed_again
 from tracejury.judging.runs.run_spec import RunStatus
 from tracejury.judging.runs.run_store import Paid, RunStore, Sending
-from tracejury.judging.runs.runner import BatchModel, Runner, Summary
+from tracejury.judging.runs.runner import Runner, Summary
 
 GOOD = Answer(text=verdict(2))
 TOO_LONG = Status(code=400, message="maximum context length is 10 tokens", error_code="context_length_exceeded")

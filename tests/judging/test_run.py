@@ -25,6 +25,7 @@ from tracejury.judging.records import Call, Failure
 from tracejury.judging.reports.columns import load_columns
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import LazyFrames
+from tracejury.judging.runs.model_setup import ModelSetup
 from tracejury.judging.runs.paid_costs import paid_elsewhere
 from tracejury.judging.runs.run_control import (
     ensure_free,
@@ -36,7 +37,7 @@ from tracejury.judging.runs.run_control import (
 from tracejury.judging.runs.run_owner import GONE_S, Owner, RunHeldError, RunTakenError
 from tracejury.judging.runs.run_spec import RunSpec, RunStatus
 from tracejury.judging.runs.run_store import Cell, Ended, Paid, RunStore, Sending
-from tracejury.judging.runs.runner import ModelSetup, Progress
+from tracejury.judging.runs.runner import Progress
 from tracejury.judging.runs.verdicts import outcome
 from tracejury.judging.store import tables
 
@@ -217,7 +218,7 @@ def test_a_repair_that_the_budget_forbids_is_made_later_and_the_first_reply_is_n
 def test_a_budget_without_prices_is_refused() -> None:
     from tests.judging.grid import RUBRICS
 
-    from tracejury.judging.runs.runner import ModelSetup, check_spec
+    from tracejury.judging.runs.model_setup import ModelSetup, check_spec
 
     spec = RunSpec(rubrics=("LC",), models=("m",), budget_usd=1.0)
     with pytest.raises(ValueError, match="a budget needs prices, and none are known for m"):
@@ -723,7 +724,7 @@ def test_a_pause_taken_back_before_the_owner_heeded_it_is_no_pause(tmp_path: Pat
 
     def script(number: int, _: ModelRequest) -> str:
         request_status(grid.engine, grid.run_key, "paused")
-        runner._heed("paused")
+        runner.stopping.heed("paused")
         return verdict(2)
 
     runner.models = {"m": replace(runner.models["m"], call=Counting(script=script))}
@@ -944,7 +945,8 @@ def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_p
 
     from tracejury.judging.judges.judge import ModelCapabilities
     from tracejury.judging.judges.trace_text import render_trace
-    from tracejury.judging.runs.runner import ModelSetup, Runner
+    from tracejury.judging.runs.model_setup import ModelSetup
+    from tracejury.judging.runs.runner import Runner
 
     long = small_trace(trace_id=f"{1:032x}", tool_output="word " * 20_000)
     grid, model = planned(tmp_path, [long], rubrics=("LC",)), Counting()
@@ -963,7 +965,8 @@ def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_p
 def test_what_cannot_be_cut_to_fit_is_too_long_and_not_sent(tmp_path: Path) -> None:
     from tests.judging.grid import AGENTS, RUBRICS
 
-    from tracejury.judging.runs.runner import ModelSetup, Runner
+    from tracejury.judging.runs.model_setup import ModelSetup
+    from tracejury.judging.runs.runner import Runner
 
     grid, model = planned(tmp_path, 1, rubrics=("LC",)), Counting()
     setups = {"m": ModelSetup(call=model, context=1_000, count=len)}
