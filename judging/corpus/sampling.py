@@ -9,16 +9,18 @@ from dataclasses import dataclass, replace
 from math import floor
 from typing import Final, Literal, get_args
 
+import numpy as np
 import orjson
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlalchemy import Connection, Engine, insert, select
 
 from tracejury.ingest.batch import store
 from tracejury.ingest.conventions.mapped import using
 from tracejury.ingest.corpus.build import reading_settings
 from tracejury.ingest.corpus.joining import units_by_number
-from tracejury.ingest.corpus.layout import Corpus, open_corpus
+from tracejury.ingest.corpus.layout import Corpus, Record, open_corpus
 from tracejury.ingest.corpus.partition import HELD_BYTES, Reading
 from tracejury.ingest.corpus.sources import Item, Unit, read_again
 from tracejury.ingest.store import read_transaction, schema, write_transaction
@@ -48,29 +50,51 @@ class Sampled:
 
 
 def population(corpus: Corpus) -> pd.DataFrame:
-    """Give the traces of a checked corpus that can be drawn, those with a score: trace_id, source, digest, units,
-    agent (the first), has_findings, has_failed (by its outcome, else its status).
+    """Give the traces of a checked corpus that can be drawn, those with a score: trace_id, source, agent (the first),
+    has_findings, has_failed (by its outcome, else its status). Read partition by partition, in Arrow's memory.
 
     Raises `IngestError` where nothing was checked.
     """
-    judged = _ids(corpus, "scores")
-    if not judged:
+    parts = [_drawable(corpus, record) for record in corpus.records()]
+    table = pa.concat_tables(parts).unify_dictionaries() if parts else None
+    if table is None or not table.num_rows:
         raise IngestError(
             f"{corpus.url} holds no trace that was checked", remedy=f"tracejury corpus check {corpus.url}"
         )
-    columns = ["trace_id", "source", "digest", "units", "agents", "status", "outcome"]
-    rows = pa.concat_tables(corpus.tables("traces", columns=columns))
-    frame: pd.DataFrame = rows.select(columns[:4]).to_pandas()
-    frame["agent"] = [agents[0] if agents else "(none)" for agents in rows["agents"].to_pylist()]
-    frame["has_findings"] = frame["trace_id"].isin(_ids(corpus, "findings"))
-    frame["has_failed"] = list(map(_has_failed, rows["status"].to_pylist(), rows["outcome"].to_pylist()))
-    return frame[frame["trace_id"].isin(judged)].reset_index(drop=True)
+    frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
+    return frame
 
 
-def _ids(corpus: Corpus, table: str) -> set[str]:
-    schema_of = {"scores": SCORES, "findings": FINDINGS}[table]
-    every = corpus.tables(table, columns=["trace_id"], schema=schema_of)
-    return {trace_id for some in every for trace_id in some["trace_id"].unique().to_pylist()}
+def _drawable(corpus: Corpus, record: Record) -> pa.Table:
+    """The traces of a partition that have a score: a trace and its scores stand in one partition."""
+    columns = ["trace_id", "source", "agents", "status", "outcome"]
+    rows = pa.concat_tables(corpus.tables("traces", [record], columns=columns))
+    rows = rows.filter(pc.is_in(rows["trace_id"], _ids(corpus, record, "scores", SCORES)))
+    agents = [agents[0] if agents else "(none)" for agents in rows["agents"].to_pylist()]
+    failed = list(map(_has_failed, rows["status"].to_pylist(), rows["outcome"].to_pylist()))
+    return pa.table(
+        {
+            "trace_id": rows["trace_id"],
+            "source": rows["source"].cast(pa.string()).dictionary_encode(),
+            "agent": pa.array(agents, pa.string()).dictionary_encode(),
+            "has_findings": pc.is_in(rows["trace_id"], _ids(corpus, record, "findings", FINDINGS)),
+            "has_failed": pa.array(failed, pa.bool_()),
+        }
+    )
+
+
+def _ids(corpus: Corpus, record: Record, table: str, schema: pa.Schema) -> pa.Array:
+    every = corpus.tables(table, [record], columns=["trace_id"], schema=schema)
+    return pa.concat_tables(every)["trace_id"].unique()
+
+
+def _with_places(corpus: Corpus, drawn: pd.DataFrame) -> pd.DataFrame:
+    """Drawn traces with their digest and the units of their partition that they are read from."""
+    sources = set(drawn["source"])
+    records = [record for record in corpus.records() if record.id in sources]
+    is_drawn = pc.field("trace_id").isin(pa.array(drawn["trace_id"], pa.string()))
+    tables = corpus.tables("traces", records, columns=["trace_id", "digest", "units"], condition=is_drawn)
+    return drawn.merge(pa.concat_tables(tables).to_pandas(), on="trace_id", how="left", validate="one_to_one")
 
 
 def _has_failed(status: str, outcome: str | None) -> bool:
@@ -88,7 +112,8 @@ def draw_sample(traces: pd.DataFrame, n: int, method: Method, *, seed: int) -> p
     strata = _strata(traces, method)
     sizes = {str(name): int(size) for name, size in strata.value_counts(sort=False).items()}
     counts = _allocation(sizes, min(n, len(traces)), is_even=method == "disagreement")
-    ranks = pd.Series([draw(seed, "corpus", trace_id) for trace_id in traces["trace_id"]], index=traces.index)
+    draws = (draw(seed, "corpus", trace_id) for trace_id in traces["trace_id"])
+    ranks = pd.Series(np.fromiter(draws, np.uint64, count=len(traces)), index=traces.index)
     order = ranks.groupby(strata).rank(method="first")
     is_drawn = order <= strata.map(counts)
     inclusion = strata.map({name: counts[name] / sizes[name] for name in sizes})
@@ -100,7 +125,9 @@ def _strata(traces: pd.DataFrame, method: Method) -> pd.Series:
         return pd.Series(EVERY, index=traces.index)
     if method == "disagreement":
         return (traces["has_findings"] != traces["has_failed"]).map({True: DISAGREE, False: AGREE})
-    return traces["agent"] + traces["has_findings"].map({True: ", with findings", False: ", without findings"})
+    return traces["agent"].astype("str") + traces["has_findings"].map(
+        {True: ", with findings", False: ", without findings"}
+    )
 
 
 def _allocation(sizes: Mapping[str, int], n: int, *, is_even: bool) -> dict[str, int]:
@@ -142,7 +169,7 @@ def sample(
     corpus.require_whole()
     options = _reading(corpus, reading)
     traces = population(corpus)
-    drawn = draw_sample(traces, n, method, seed=seed)
+    drawn = _with_places(corpus, draw_sample(traces, n, method, seed=seed))
     with using(options.maps):
         report = store(engine, _items(corpus, drawn, options), redact=options.redact)
     _require_stored(engine, drawn, report.rejected)
