@@ -1,8 +1,11 @@
 """The wheel from an empty environment: one import name, beside another package called `app`, with all its data."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -51,12 +54,34 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, home / "venv"], check=True)
     target = home / "venv" / "bin" / "python"
     subprocess.run(
-        [*uv, "pip", "install", "--quiet", "--python", target, "-c", home / "pins.txt", wheel], check=True, cwd=home
-    )
+        [*uv, "pip", "install", "--quiet", "--python", target, "-c", home / "pins.txt", wheel], check=True, cwd=home,
+        env=os.environ | {"UV_COMPILE_BYTECODE": "0"},  # `make` has it compile all, and few packages are used here
+    )  # fmt: skip
     site = Path(run(target, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=home).strip())
+    share_bytecode(site)
     (site / "app").mkdir()
     (site / "app" / "__init__.py").write_text("WHOSE = 'somebody else'\n", encoding="utf-8")
     return target
+
+
+def share_bytecode(site: Path) -> None:
+    """Give the new environment what this one has compiled of the same files, as Python would compile them again.
+
+    Python itself sees whether bytecode belongs to a file, and takes no other.
+    """
+    own = Path(sysconfig.get_path("purelib"))
+    for compiled in own.rglob("__pycache__"):
+        wanted = site / compiled.relative_to(own)
+        if wanted.parent.is_dir():
+            shutil.copytree(compiled, wanted, copy_function=linked, dirs_exist_ok=True)
+
+
+def linked(source: str, target: str) -> None:
+    if not os.path.exists(target):
+        try:
+            os.link(source, target)
+        except OSError:  # another file system
+            shutil.copy2(source, target)
 
 
 def test_the_wheel_holds_one_top_package(wheel: Path) -> None:
