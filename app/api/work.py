@@ -22,7 +22,7 @@ from tracejury.ingest.media import find_media
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import IngestError
-from tracejury.judging.labels.label_store import Applied, apply_ops
+from tracejury.judging.labels.apply_ops import Applied, apply_ops
 from tracejury.judging.labels.ops import OpError, read_ops
 from tracejury.judging.store import Workspace
 

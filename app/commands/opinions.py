@@ -30,8 +30,9 @@ from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels import trail_answers as trail
 from tracejury.judging.labels.comments import to_csv as comments_csv
 from tracejury.judging.labels.exchange import Labels, is_own_form, read_tracejury, to_csv, to_tracejury, to_trail
-from tracejury.judging.labels.label_store import Put, reviews
-from tracejury.judging.labels.label_store import import_labels as store_labels
+from tracejury.judging.labels.label_store import reviews
+from tracejury.judging.labels.put_labels import Put
+from tracejury.judging.labels.put_labels import import_labels as store_labels
 from tracejury.judging.labels.scales import ScaleError, read_scale
 from tracejury.judging.labels.score_export import to_label_studio, to_langfuse
 from tracejury.judging.labels.score_import import (

@@ -23,6 +23,7 @@ from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Json
 from tracejury.judging.adjudication.practice import standing
 from tracejury.judging.judges.rubric import Rubric, rubrics
+from tracejury.judging.labels import item_state
 from tracejury.judging.labels import label_store as labels
 from tracejury.judging.labels.comments import Kind
 from tracejury.judging.labels.guidelines import guideline, to_acknowledge
@@ -386,7 +387,7 @@ def desk_frame(trace_id: str, occasion: int, header: dict[str, Json]) -> dict[st
         token=trace_token(trace_id, occasion),
         token_s=grants.MAX_AGE_S,
         user=name if occasion == queue.FIRST else f"{name}#{occasion}",
-        state=labels.state(workspace().engine, annotator=name, trace_id=trace_id, occasion=occasion),
+        state=item_state.state(workspace().engine, annotator=name, trace_id=trace_id, occasion=occasion),
         dimensions=dimension_texts(),
         categories=categories(),
         span=st.query_params.get("span"),

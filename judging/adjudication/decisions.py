@@ -34,7 +34,8 @@ from tracejury.judging.adjudication.adjudication_items import (
     undisputed,
 )
 from tracejury.judging.adjudication.judge_column import finding_labels, judge_shown
-from tracejury.judging.labels.label_store import error_labels, put_labels
+from tracejury.judging.labels.label_store import error_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
 from tracejury.judging.store import tables
 from tracejury.judging.store.audit import record

@@ -14,8 +14,9 @@ from tracejury.ingest.store import write_transaction
 from tracejury.ingest.store.one_of import is_one_of
 from tracejury.judging.adjudication.adjudication_items import ADJUDICATED
 from tracejury.judging.adjudication.disputes import pair_errors, scores_of
+from tracejury.judging.labels.apply_ops import apply_ops
 from tracejury.judging.labels.exchange import read_tracejury
-from tracejury.judging.labels.label_store import apply_ops, error_labels, newest, score_labels
+from tracejury.judging.labels.label_store import error_labels, newest, score_labels
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.queues.places import traces_of
 from tracejury.judging.queues.queue_store import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 from sqlalchemy import Connection, insert, select
 
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.candidates import finding_dimensions
 from tracejury.judging.matching.match_store import newest_words
 from tracejury.judging.records import DIMENSIONS, ErrorLabel, Evidence, FindingReview

@@ -24,7 +24,8 @@ from tracejury.app.estimates import estimate
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.agreement.rounding import half_up
-from tracejury.judging.labels.label_store import error_labels, put_labels
+from tracejury.judging.labels.label_store import error_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.deciding import decide
 from tracejury.judging.matching.standing import decisions
 from tracejury.judging.records import MatchStatus

@@ -19,7 +19,7 @@ from tracejury.judging.corpus.checking import check
 from tracejury.judging.corpus.rates import CorpusRates, corpus_rates
 from tracejury.judging.corpus.sampling import sample
 from tracejury.judging.corpus.summary import facet_table, totals
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.records import Review
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import ensure_annotator

@@ -14,7 +14,8 @@ from tests.app.marks import choose, click, drawn, marks_of, numbers, texts
 
 from tracejury.app.components.estimate_text import plain
 from tracejury.ingest.store import load, read_transaction, trace_ids, write_transaction
-from tracejury.judging.labels.label_store import error_labels, put_labels
+from tracejury.judging.labels.label_store import error_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.queues.places import next_item, submit
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue

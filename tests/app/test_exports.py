@@ -33,7 +33,8 @@ from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.tables import Table
-from tracejury.judging.labels.label_store import error_labels, put_labels
+from tracejury.judging.labels.label_store import error_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.rule import RULE
 from tracejury.judging.records import ScoreLabel
 from tracejury.judging.reports.export import ORIGIN, csv_text, markdown_text

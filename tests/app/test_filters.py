@@ -73,7 +73,7 @@ def test_the_split_narrows_the_frames(full: Workspace) -> None:
 
 
 def test_a_new_label_makes_the_frames_anew(full: Workspace) -> None:
-    from tracejury.judging.labels.label_store import put_labels
+    from tracejury.judging.labels.put_labels import put_labels
     from tracejury.judging.records import ErrorLabel
 
     before = estimate(Filters(reference="ada"), "error_pairs")

@@ -13,7 +13,7 @@ from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Trace
 from tracejury.judging.judges.trace_text import render_trace
-from tracejury.judging.labels import label_store
+from tracejury.judging.labels import put_labels
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import open_workspace
@@ -247,14 +247,14 @@ def test_an_import_that_ends_early_says_how_far_it_came_and_goes_on(
     file, home = tmp_path / "scores.csv", tmp_path / "home"
     file.write_text("\n".join(rows), encoding="utf-8")
     batches = iter((True, True, False))
-    once = label_store.put_labels
+    once = put_labels.put_labels
 
     def put(*words: Any, **more: Any) -> Any:
         if not next(batches, True):
             raise KeyboardInterrupt
         return once(*words, **more)
 
-    monkeypatch.setattr(label_store, "put_labels", put)
+    monkeypatch.setattr(put_labels, "put_labels", put)
     stopped = run("labels", "import", file, "--home", home, code=1)
     assert "The import ended early: the labels of 100 of 120 traces are stored. Try: run the same" in stopped.stderr
     assert answer("labels", "import", file, "--home", home)["new"]["scores"] == 20

@@ -13,7 +13,7 @@ from tests.app.desk_traces import desk_trace
 from tracejury.app.api import work
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import pack, read_transaction, write, write_transaction
-from tracejury.judging.labels import label_store as labels
+from tracejury.judging.labels import item_state
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.store import Workspace, open_workspace
 from tracejury.judging.store.people import ensure_annotator
@@ -42,7 +42,7 @@ class Person:
         self.occasion = occasion
 
     def does(self, kind: str, **payload: Any) -> Any:
-        state = labels.state(self.space.engine, annotator=self.name, trace_id=TRACE, occasion=self.occasion)
+        state = item_state.state(self.space.engine, annotator=self.name, trace_id=TRACE, occasion=self.occasion)
         op = {"op_id": str(uuid.uuid4()), "kind": kind, "payload": payload, "client_time": None}
         batch = {"token": self.token, "trace_id": TRACE, "base_revision": state["revision"], "ops": [op]}
         return self.client.post("/api/ops", json=batch)

@@ -30,7 +30,7 @@ from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import load, pack, write, write_transaction
 from tracejury.ingest.trace import ExpectedEvent, Json, Message, Outcome, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.labels import label_store as labels
+from tracejury.judging.labels import item_state
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.store import Workspace, open_workspace
 
@@ -77,9 +77,9 @@ def test_operations_are_stored_for_the_person_of_the_token(
     answer = client.post("/api/ops", json=body(token(), op))
     assert answer.status_code == 200
     assert answer.json() == {"revision": 1, "applied": [op["op_id"]], "state": None}
-    stored = labels.state(space.engine, annotator="ann", trace_id=TRACE)
+    stored = item_state.state(space.engine, annotator="ann", trace_id=TRACE)
     assert stored["scores"]["LC"]["value"] == 0
-    assert labels.state(space.engine, annotator="ben", trace_id=TRACE)["scores"] == {}
+    assert item_state.state(space.engine, annotator="ben", trace_id=TRACE)["scores"] == {}
 
 
 def test_the_same_operation_twice_changes_nothing(
@@ -89,7 +89,7 @@ def test_the_same_operation_twice_changes_nothing(
     first, second = (client.post("/api/ops", json=body(token(), op)) for _ in range(2))
     assert first.json() == second.json() | {"state": None}
     assert second.json()["state"]["scores"]["LC"]["value"] == 2
-    assert labels.state(space.engine, annotator="ann", trace_id=TRACE)["revision"] == 1
+    assert item_state.state(space.engine, annotator="ann", trace_id=TRACE)["revision"] == 1
 
 
 def test_a_stale_base_is_409_with_what_is_stored(client: TestClient, token: Callable[..., str]) -> None:
@@ -104,7 +104,7 @@ def test_client_headers_do_not_change_who_one_is(
     client: TestClient, space: Workspace, token: Callable[..., str]
 ) -> None:
     client.post("/api/ops", json=body(token(), score(1)), headers={"X-User": "ben", "X-Forwarded-User": "ben"})
-    assert labels.state(space.engine, annotator="ben", trace_id=TRACE)["revision"] == 0
+    assert item_state.state(space.engine, annotator="ben", trace_id=TRACE)["revision"] == 0
 
 
 @pytest.mark.parametrize("bad", ["", "forged", None])
@@ -159,7 +159,7 @@ def test_a_refused_operation_leaves_the_batch_unstored(
     answer = client.post("/api/ops", json=body(token(), score(1), bad))
     assert answer.status_code == 422
     assert answer.json()["op_id"] == bad["op_id"]
-    assert labels.state(space.engine, annotator="ann", trace_id=TRACE)["revision"] == 0
+    assert item_state.state(space.engine, annotator="ann", trace_id=TRACE)["revision"] == 0
 
 
 def test_the_trace_opens_with_its_texts(client: TestClient, token: Callable[..., str]) -> None:
@@ -399,12 +399,12 @@ def test_a_quote_taken_while_names_are_hidden_says_after_submitting_what_the_tra
              "category": None, "description": "", "evidence": [evidence], "phase": "blind"}  # fmt: skip
     put = {"op_id": str(uuid.uuid4()), "kind": "error.put", "payload": label, "client_time": None}
     assert client.post("/api/ops", json=body(token("named"), put, trace_id="named")).status_code == 200
-    stored = labels.state(space.engine, annotator="ann", trace_id="named")
+    stored = item_state.state(space.engine, annotator="ann", trace_id="named")
     assert stored["errors"][0]["evidence"][0]["quote"] == text == "███████ 😀 said so"
     done = review("submitted")
     done["payload"]["no_error"] = False
     assert client.post("/api/ops", json=body(token("named"), done, base=1, trace_id="named")).status_code == 200
-    stored = labels.state(space.engine, annotator="ann", trace_id="named")
+    stored = item_state.state(space.engine, annotator="ann", trace_id="named")
     assert stored["errors"][0]["evidence"][0]["quote"] == "zebra-9 😀 said so"
     assert len(stored["errors"]) == 1
 

@@ -13,7 +13,7 @@ from tracejury.ingest.store import load, read_transaction, write_transaction
 from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.labels import trail_answers as trail
 from tracejury.judging.labels.exchange import read_tracejury
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.queues.places import next_item
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue

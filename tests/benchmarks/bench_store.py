@@ -24,7 +24,7 @@ from tests.build import small_trace, span_id
 from tests.judging.grid import AGENTS, RUBRICS, Counting, Grid, workspace
 from tracejury.ingest.batch import store
 from tracejury.ingest.store import read_transaction, schema
-from tracejury.judging.labels.label_store import Applied, apply_ops
+from tracejury.judging.labels.apply_ops import Applied, apply_ops
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.runs.run_control import plan_run
 from tracejury.judging.runs.run_spec import RunSpec

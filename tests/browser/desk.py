@@ -18,7 +18,7 @@ from playwright.sync_api import BrowserContext, Page
 from tests.app.desk_traces import desk_trace
 from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.ingest.trace import Trace
-from tracejury.judging.labels import label_store as labels
+from tracejury.judging.labels import item_state
 from tracejury.judging.store import Workspace, open_workspace
 
 APP = Path(__file__).parent / "desk_app" / "asgi.py"
@@ -123,7 +123,7 @@ class Desk:
         return self.stored()
 
     def stored(self) -> dict[str, Any]:
-        return labels.state(self.space.engine, annotator=self.user, trace_id=self.trace_id)
+        return item_state.state(self.space.engine, annotator=self.user, trace_id=self.trace_id)
 
     def submit(self) -> None:
         """Score everything, say "no error" where none is labelled, submit, and open the same trace again."""

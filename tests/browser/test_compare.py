@@ -11,7 +11,7 @@ from tests.browser.profile import box_of
 from tests.browser.researcher import settled
 from tests.judging.team import op, send
 from tracejury.ingest.store import read_transaction
-from tracejury.judging.labels import label_store as labels
+from tracejury.judging.labels import item_state
 from tracejury.judging.matching.comparison import compare_trace, undecided
 from tracejury.judging.matching.finding_reviews import finding_reviews
 from tracejury.judging.matching.standing import decisions
@@ -192,7 +192,7 @@ def test_an_error_that_its_person_put_otherwise_meanwhile_is_shown_with_the_next
     page = first_page
     trace_id = opened_under_a_clock(page, sample_server, sample_space)
     expect(page.locator(".tjc-row").first).to_be_visible()
-    error = labels.state(sample_space.engine, annotator="ben", trace_id=trace_id)["errors"][0]
+    error = item_state.state(sample_space.engine, annotator="ben", trace_id=trace_id)["errors"][0]
     changed = op("error.put", **{**error, "description": "Put otherwise now."})
     send(sample_space, "ben", trace_id, op("review.put", status="open"), changed, op("review.put", status="submitted"))
     page.clock.fast_forward(11 * 60 * 1000)

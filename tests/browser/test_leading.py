@@ -13,7 +13,7 @@ from tests.browser.team import person_page, team_queue, team_server, team_space
 from tests.judging.team import submit
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.guidelines import publish
-from tracejury.judging.labels.label_store import state
+from tracejury.judging.labels.item_state import state
 from tracejury.judging.labels.sightings import is_blind_required, sightings
 from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import DIMENSIONS

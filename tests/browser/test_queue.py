@@ -13,7 +13,7 @@ from tests.browser.profile import forget
 from tests.browser.team import person_page, team_queue, team_server, team_space
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.guidelines import acknowledged, publish
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.queues.places import assignments
 from tracejury.judging.queues.queue_store import FIRST, REPEAT
 from tracejury.judging.records import DIMENSIONS, ErrorLabel, Review

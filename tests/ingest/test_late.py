@@ -17,7 +17,7 @@ from tracejury.ingest.readers import read_bytes, read_together
 from tracejury.ingest.store import load, read_transaction, write_transaction
 from tracejury.ingest.trace import LooseLogs, Trace
 from tracejury.judging.integrity import check_opinions
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.records import Evidence
 from tracejury.judging.store import Workspace
 

@@ -11,7 +11,8 @@ from tests.build import span_id, trace_of, workspace
 
 from tracejury.ingest.store import write_transaction
 from tracejury.ingest.trace import SpanDraft
-from tracejury.judging.labels.label_store import Applied, apply_ops, state
+from tracejury.judging.labels.apply_ops import Applied, apply_ops
+from tracejury.judging.labels.item_state import state
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import DIMENSIONS

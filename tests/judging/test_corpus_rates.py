@@ -28,7 +28,7 @@ from tracejury.judging.corpus.checking import check
 from tracejury.judging.corpus.rates import CorpusRates, corpus_rates, newest_sample
 from tracejury.judging.corpus.sampling import METHODS, Method, draw_sample, population, sample
 from tracejury.judging.corpus.schemas import FINDINGS, SCORES
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Failure, Finding, Review, Verdict
 from tracejury.judging.reports.filters import Filters, Split

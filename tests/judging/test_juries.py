@@ -18,7 +18,7 @@ from tracejury.judging.judges.jury import jury_score, on_scale
 from tracejury.judging.judges.model import ModelError
 from tracejury.judging.juries.joint import Member, joint_verdict, united
 from tracejury.judging.juries.joint_verdicts import keep_joint_verdicts
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.comparison import compare_trace, undecided
 from tracejury.judging.matching.deciding import decide
 from tracejury.judging.matching.finding_reviews import finding_reviews, review_finding

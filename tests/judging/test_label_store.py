@@ -21,17 +21,11 @@ from tracejury.ingest.store.search import make_index
 from tracejury.judging.agreement.errors import error_estimates, error_table, suite_coverage
 from tracejury.judging.agreement.inputs import Inputs
 from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
-from tracejury.judging.labels.label_store import (
-    Applied,
-    Stale,
-    apply_ops,
-    error_labels,
-    put_labels,
-    reviews,
-    score_labels,
-    state,
-)
+from tracejury.judging.labels.apply_ops import Applied, Stale, apply_ops
+from tracejury.judging.labels.item_state import state
+from tracejury.judging.labels.label_store import error_labels, reviews, score_labels
 from tracejury.judging.labels.ops import Op, OpError, read_ops
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.compared import matchers_of
 from tracejury.judging.matching.comparison import compare_trace
 from tracejury.judging.matching.deciding import decide, match_decisions

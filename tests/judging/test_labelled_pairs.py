@@ -11,7 +11,7 @@ from tests.build import TRACE, error_label, finding, workspace
 
 from tracejury.app.cli import main
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.labelled_pairs import (
     KEY,
     SHOWN,

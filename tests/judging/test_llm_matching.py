@@ -15,7 +15,7 @@ from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.limits import RateLimiter, StopRunError
 from tracejury.judging.judges.model import LitellmModel, ModelError, ModelReply, ModelRequest
 from tracejury.judging.judges.reply import Unparsable
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.deciding import decide, match_decisions
 from tracejury.judging.matching.llm_matches import LlmSummary, propose_with_model, withdraw_proposals
 from tracejury.judging.matching.llm_matching import (

@@ -16,7 +16,7 @@ from tracejury.judging.agreement.errors import error_table
 from tracejury.judging.agreement.findings import finding_table
 from tracejury.judging.agreement.majority import ERRORS, MAJORITY, ReferenceKind, vote_table
 from tracejury.judging.agreement.scores import score_table
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.deciding import decide
 from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict

@@ -19,7 +19,8 @@ from tracejury.ingest.check import check_store
 from tracejury.ingest.store import open_engine, read_transaction, search, write_transaction
 from tracejury.judging import moving
 from tracejury.judging.integrity import check_opinions
-from tracejury.judging.labels.label_store import apply_ops, error_labels
+from tracejury.judging.labels.apply_ops import apply_ops
+from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.runs.run_store import RunStore
 from tracejury.judging.store import Workspace, WorkspaceError, open_workspace, tables

@@ -23,7 +23,8 @@ from tracejury.ingest.store import load, read_transaction, search, write_transac
 from tracejury.ingest.store.one_of import is_one_of
 from tracejury.ingest.trace import Source, SpanDraft
 from tracejury.ingest.tree import assemble
-from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels
+from tracejury.judging.labels.apply_ops import Applied, apply_ops
+from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.records import DIMENSIONS, Call, Dimension, Verdict
 from tracejury.judging.runs.offline import judge_all

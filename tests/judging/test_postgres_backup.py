@@ -13,7 +13,7 @@ from tests.build import TRACE, small_trace, span_id
 from tracejury.app.cli import main
 from tracejury.ingest.batch import store
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.labels.label_store import apply_ops
+from tracejury.judging.labels.apply_ops import apply_ops
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.backup import back_up

@@ -11,7 +11,7 @@ from tests.judging.team import many_traces, trace_id
 
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.errors import suite_coverage
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import Call, Failure, Review, ScoreLabel, Verdict
 from tracejury.judging.reports.estimates import Sources, differences, summary

@@ -8,7 +8,7 @@ from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.ingest.store import read_transaction, write_transaction
-from tracejury.judging.labels import label_store as labels
+from tracejury.judging.labels import item_state
 from tracejury.judging.labels.anchoring import at_work_blind, may_see_judges
 from tracejury.judging.labels.sightings import note_seen, require_blind, sightings
 from tracejury.judging.labels.submissions import submissions
@@ -27,7 +27,7 @@ def space(tmp_path: Path) -> Workspace:
 
 
 def state(space: Workspace, who: str = "ada", trace: str = ONE) -> dict[str, Any]:
-    return labels.state(space.engine, annotator=who, trace_id=trace)
+    return item_state.state(space.engine, annotator=who, trace_id=trace)
 
 
 def phases(space: Workspace, who: str = "ada") -> set[str]:

@@ -9,7 +9,7 @@ from tests.judging.team import submit, trace_id
 
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement.slices import error_slices
-from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.matching.rule_matches import propose_matches
 from tracejury.judging.records import SLICED_BY, Call, Verdict
 from tracejury.judging.reports.filter_options import read_options

@@ -10,7 +10,8 @@ from tracejury.ingest.labels import Annotation, JudgeReply, read_annotation, rea
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.trail import trail_table
 from tracejury.judging.labels import trail_answers as trail
-from tracejury.judging.labels.label_store import error_labels, put_labels
+from tracejury.judging.labels.label_store import error_labels
+from tracejury.judging.labels.put_labels import put_labels
 from tracejury.judging.records import ErrorLabel
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import Frames, load_frames

@@ -23,10 +23,11 @@ from tracejury.judging.adjudication import adjudication_items, decisions
 from tracejury.judging.integrity import check_opinions
 from tracejury.judging.juries.joint_verdicts import keep_joint_verdicts
 from tracejury.judging.labels import guidelines
+from tracejury.judging.labels.apply_ops import Applied, apply_ops
 from tracejury.judging.labels.comments import comments
-from tracejury.judging.labels.label_store import Applied, apply_ops, import_labels
 from tracejury.judging.labels.my_work import return_traces
 from tracejury.judging.labels.ops import Op
+from tracejury.judging.labels.put_labels import import_labels
 from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.compared import newest_label
 from tracejury.judging.matching.rule_matches import propose_matches
