@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -206,7 +206,9 @@ class Workspace:
                 raise ValueError(
                     f"the offline checks do not take {next(iter(settings))}. Try: name a model, or leave it out"
                 )
-            return dict(judge_all(self.store.engine, traces=traces, dimensions=_shipped(dimensions), author="notebook"))
+            return asdict(
+                judge_all(self.store.engine, traces=traces, dimensions=_shipped(dimensions), author="notebook")
+            )
         return _apart(lambda: self._judge_by_model(model, dimensions, traces, settings))
 
     def match(self) -> dict[str, int]:

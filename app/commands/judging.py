@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -139,24 +140,22 @@ def _offline(
     from tracejury.judging.runs.offline import judge_all
 
     show, close = progress_bar("judging", " traces")
-    summary: dict[str, Any] = judge_all(
-        workspace.engine, traces=traces, dimensions=dimensions, progress=show, is_dry=is_dry
-    )
+    done = judge_all(workspace.engine, traces=traces, dimensions=dimensions, progress=show, is_dry=is_dry)
     close()
     if as_json:
-        print_json(summary)
+        print_json(asdict(done))
     elif is_dry:
         click.echo(
-            f"{counted(summary['to_judge'], 'cell')} would be judged on {counted(summary['traces'], 'trace')}, "
-            f"{summary['skipped']:,} were judged before; nothing is sent, nothing is written, the cost is $0"
+            f"{counted(done.to_judge, 'cell')} would be judged on {counted(done.traces, 'trace')}, "
+            f"{done.skipped:,} were judged before; nothing is sent, nothing is written, the cost is $0"
         )
     else:
-        states = ", ".join(f"{count} {_words(state)}" for state, count in summary["states"].items())
+        states = ", ".join(f"{count} {_words(state)}" for state, count in done.states.items())
         click.echo(
-            f"{counted(summary['cells'], 'cell')} judged ({states or 'nothing new'}), "
-            f"{counted(summary['findings'], 'finding')}, {summary['skipped']} judged before"
+            f"{counted(done.cells, 'cell')} judged ({states or 'nothing new'}), "
+            f"{counted(done.findings, 'finding')}, {done.skipped} judged before"
         )
-    return 1 if summary["states"].get("error") else 0
+    return 1 if done.states.get("error") else 0
 
 
 def _words(state: str) -> str:

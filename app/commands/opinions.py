@@ -290,12 +290,12 @@ def import_verdicts(
             outcomes.append(trail.to_outcome(reply, model=judge_model, reading=text))
         show(number + 1, len(replies))
     close()
-    counts = import_outcomes(workspace.engine, outcomes, model=judge_model, author=COMMAND, repeat=repeat)
+    imported = import_outcomes(workspace.engine, outcomes, model=judge_model, author=COMMAND, repeat=repeat)
     name_rejected(rejected)
     failures = [one for one in outcomes if isinstance(one, Failure)]
     document = {
         "files": len(replies),
-        **counts,
+        **asdict(imported),
         "states": dict(Counter(outcome.state for outcome in outcomes)),
         "failures": [{"trace_id": one.trace_id, "state": one.state, "reason": one.reason} for one in failures],
         "rejected": [asdict(one) for one in rejected],
@@ -306,9 +306,9 @@ def import_verdicts(
         for one in failures:
             say(f"{one.state.replace('_', ' ')}: the answer on trace {one.trace_id}: {one.reason}")
         summary = (
-            f"{len(outcomes) - len(failures)} with {counted(counts['findings'], 'finding')}, {len(failures)} failed"
+            f"{len(outcomes) - len(failures)} with {counted(imported.findings, 'finding')}, {len(failures)} failed"
         )
-        unresolved = f"{counts['unresolved_citations']:,} of {counts['citations']:,} citations resolve to no span"
+        unresolved = f"{imported.unresolved_citations:,} of {imported.citations:,} citations resolve to no span"
         click.echo(f"{counted(len(outcomes), 'answer')}: {summary}; {unresolved}")
     return 1 if rejected or failures else 0
 

@@ -36,7 +36,7 @@ def keep_recorded_evaluations(engine: Engine, trace_ids: Iterable[str]) -> int:
             by_evaluator[evaluator] += outcomes
     new = 0
     for evaluator, outcomes in by_evaluator.items():
-        new += import_outcomes(engine, outcomes, model=evaluator, author=AUTHOR, mode=SCORES_ONLY)["new"]
+        new += import_outcomes(engine, outcomes, model=evaluator, author=AUTHOR, mode=SCORES_ONLY).new
     return new
 
 

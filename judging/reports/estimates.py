@@ -517,61 +517,64 @@ _PEOPLE: Final = ("reference", "judge_models", "dimensions", "versions", "matche
 _RATERS: Final = ("reference", "matches", "missing", "repeat", "tolerance")
 
 
-def _each(*names: str, ignores: tuple[str, ...] = (), is_slow: bool = False) -> dict[str, Recipe]:
-    return {name: Recipe(build=_build_of(name), ignores=ignores, is_slow=is_slow) for name in names}
+def _each(*of: str | Build, ignores: tuple[str, ...] = (), is_slow: bool = False) -> dict[str, Recipe]:
+    """Functions by their names; a table, a frame or what `Inputs` derives is given by its own."""
+    builds = {one: _named(one) if isinstance(one, str) else one for one in of}
+    return {
+        one if isinstance(one, str) else one.__name__: Recipe(build=build, ignores=ignores, is_slow=is_slow)
+        for one, build in builds.items()
+    }
 
 
-def _build_of(name: str) -> Build:
+def _named(name: str) -> Build:
     if name.startswith("table."):
         return _table(name.removeprefix("table."))
-    if name in _GIVEN:
-        return _input(name)
-    return _derived(name) if name in _DERIVED else globals()[name]
+    return _input(name) if name in _GIVEN else _derived(name)
 
 
 ESTIMATES: Final[Mapping[str, Recipe]] = {
     **_each(*FRAMES, *OPINIONS, *DERIVED, *(f"table.{table.name}" for table in TABLES)),
     **_each(
-        "differences", "flips", "found_by_one", "rows_for_errors", "errors_by_slice", "scores_by_slice",
-        "tests_by_slice", "errors_in_slice", "scores_in_slice", "consistency_by_slice", "people_by_slice",
-        "traces_in_slice", "differences_by_slice", "flips_in_slice",
+        differences, flips, found_by_one, rows_for_errors, errors_by_slice, scores_by_slice,
+        tests_by_slice, errors_in_slice, scores_in_slice, consistency_by_slice, people_by_slice,
+        traces_in_slice, differences_by_slice, flips_in_slice,
     ),
-    **_each("people_errors_by_slice", "recall_differences", is_slow=True),
+    **_each(people_errors_by_slice, recall_differences, is_slow=True),
     **_each("evidence_pairs", "table.evidence_overlap", ignores=("tolerance",), is_slow=True),
     **_each(
         "table.error_slices", "table.score_slices", "table.slice_tests", "table.consistency_slices",
         "table.people_slices", "table.people_error_slices", is_slow=True,
     ),
     # of the repeats of judges alone
-    **_each("consistency", "alpha_samples", "repeat_marks", "repeat_spread", "repeated", ignores=_REPEATS),
+    **_each("consistency", alpha_samples, repeat_marks, repeat_spread, repeated, ignores=_REPEATS),
     **_each("rationales", "table.table_07_consistency", ignores=_REPEATS),
     **_each("trace_rationales", "table.rationale_consistency", ignores=_REPEATS, is_slow=True),
     # of people alone
     **_each(
-        "people_estimates", "human_ceiling", "table.human_ceiling", "rows_for_people",
+        "people_estimates", "human_ceiling", "table.human_ceiling", rows_for_people,
         ignores=(*_PEOPLE, "tolerance"),
     ),
     **_each(
-        "error_ceiling", "person_pairs", "table.error_ceiling", "rows_for_people_errors",
+        "error_ceiling", "person_pairs", "table.error_ceiling", rows_for_people_errors,
         ignores=(*_PEOPLE, "blind_only"), is_slow=True,
     ),
     # of judges and people as raters
-    **_each("ratings", "rated", "rater_pairs", "item_marks", "rows_for_raters", "rater_pair", ignores=_RATERS),
+    **_each("ratings", rated, rater_pairs, item_marks, rows_for_raters, rater_pair, ignores=_RATERS),
     # of judges beside people
     **_each("error_estimates", "table.error_estimates", is_slow=True),
     **_each(
-        "score_estimates", "scores_beside_people", "table.score_estimates", "rows_for_scores", "score_rates",
+        "score_estimates", "scores_beside_people", "table.score_estimates", rows_for_scores, "score_rates",
         ignores=("matches", "tolerance"),
     ),
-    **_each("bias_lines", "bias_marks", "score_pairs", ignores=("matches", "tolerance")),
+    **_each(bias_lines, bias_marks, "score_pairs", ignores=("matches", "tolerance")),
     **_each(
-        "error_pairs", "strip_marks", "strip_counts", "compared", "judged", "summary", "overlap", "facts", "findings",
+        "error_pairs", strip_marks, strip_counts, compared, "judged", summary, overlap, facts, "findings",
     ),
-    **_each("reference", ignores=("missing", "same_traces")),
-    **_each("pilot", ignores=("judge_models",)),
-    **_each("incomplete", ignores=tuple(name for name in _PEOPLE if name != "reference")),
+    **_each(reference, ignores=("missing", "same_traces")),
+    **_each(pilot, ignores=("judge_models",)),
+    **_each(incomplete, ignores=tuple(name for name in _PEOPLE if name != "reference")),
 }  # fmt: skip
-"""Every estimate and what it needs. To add one: a function from `Sources` and its arguments to a frame, and its name
+"""Every estimate and what it needs. To add one: a function from `Sources` and its arguments to a frame, and itself
 here."""
 
 

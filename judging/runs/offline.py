@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, select
 
@@ -38,6 +39,24 @@ def judge_versions(dimensions: Sequence[Dimension] = DIMENSIONS) -> dict[str, Ju
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class OfflineRun:
+    """What the offline judge did, or would do: `cells` judged with their `states`, `skipped` as judged before.
+
+    `run` is None where there was nothing to judge, and of a dry run.
+    """
+
+    run: int | None
+    model: str
+    traces: int
+    to_judge: int
+    cells: int
+    states: dict[str, int]
+    findings: int
+    skipped: int
+    cost_usd: float = 0.0
+
+
 def judge_all(
     engine: Engine,
     *,
@@ -46,11 +65,10 @@ def judge_all(
     author: str = "command",
     progress: Progress | None = None,
     is_dry: bool = False,
-) -> dict[str, object]:
+) -> OfflineRun:
     """Judge `traces` (default: all) offline under `dimensions`; one transaction per trace.
 
-    Returns `{"run", "model", "traces", "to_judge", "cells", "states", "findings", "skipped", "cost_usd"}`; `skipped`
-    counts cells that this very version of the checks had judged before, on the same content. A dry run (`is_dry`)
+    A cell that this very version of the checks had judged before, on the same content, is skipped. A dry run (`is_dry`)
     counts what is to be judged, and judges and writes nothing. Raises `KeyError` for a trace that is not here, before
     anything is written.
     """
@@ -82,17 +100,16 @@ def judge_all(
     if run_key is not None:
         with write_transaction(engine, cells_of(run_key)) as connection:
             set_run_status(connection, run_key, "done")
-    return {
-        "run": run_key,
-        "model": MODEL,
-        "traces": len(ids),
-        "to_judge": to_judge,
-        "cells": sum(states.values()),
-        "states": dict(states),
-        "findings": findings,
-        "skipped": len(ids) * len(dimensions) - to_judge,
-        "cost_usd": 0.0,
-    }
+    return OfflineRun(
+        run=run_key,
+        model=MODEL,
+        traces=len(ids),
+        to_judge=to_judge,
+        cells=sum(states.values()),
+        states=dict(states),
+        findings=findings,
+        skipped=len(ids) * len(dimensions) - to_judge,
+    )
 
 
 def verdicts_of(trace: Trace, dimensions: Sequence[Dimension]) -> list[Verdict | Failure]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Literal
 
@@ -33,6 +32,17 @@ from tracejury.judging.store import tables
 from tracejury.judging.store.locks import JUDGES, cells_of
 
 
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """What came of outcomes: those stored (`new`), those there already; findings and citations of all given."""
+
+    new: int
+    duplicates: int
+    findings: int
+    citations: int
+    unresolved_citations: int
+
+
 def import_outcomes(
     engine: Engine,
     outcomes: Sequence[Verdict | Failure],
@@ -41,20 +51,15 @@ def import_outcomes(
     author: str,
     repeat: int | None = None,
     mode: Literal["imported", "scores"] = "imported",
-) -> dict[str, int]:
+) -> Imported:
     """Store outcomes of a judge called `model`; an outcome that is there already, word for word, is not repeated.
 
-    Returns `{"new", "duplicates", "findings", "citations", "unresolved_citations"}` (the last three of all
-    outcomes given). Different outcomes for one trace become repeats 0, 1, ...; `repeat` says which repeat these
+    Different outcomes for one trace become repeats 0, 1, ...; `repeat` says which repeat these
     are, so that equal answers of several runs are kept apart. `mode` scores: who gave them was asked for no errors.
     """
     resolve_waiting(engine)
-    counts: Counter[str] = Counter(new=0, duplicates=0, findings=0, citations=0, unresolved_citations=0)
-    for outcome in outcomes:
-        for finding in outcome.findings if isinstance(outcome, Verdict) else ():
-            counts["findings"] += 1
-            counts["citations"] += len(finding.citations)
-            counts["unresolved_citations"] += sum(c.span_id is None for c in finding.citations)
+    findings = [one for outcome in outcomes if isinstance(outcome, Verdict) for one in outcome.findings]
+    citations = [citation for finding in findings for citation in finding.citations]
     # no trace comes meanwhile: a citation would wait for one that is there
     with write_transaction(engine, JUDGES, TRACES) as connection:
         versions = {
@@ -65,13 +70,18 @@ def import_outcomes(
         }
         there = _there(connection, list(versions.values()), repeat)
         new = [outcome for outcome in outcomes if _identity(outcome) not in there]
-        counts["new"], counts["duplicates"] = len(new), len(outcomes) - len(new)
         if new:
             spec: dict[str, Json] = {"model": model, "judges": list(versions), "mode": mode}
             run = add_run(connection, name=f"imported: {model}", spec=spec, author=author, status="running")
             _store(connection, run, new, versions, repeat)
             set_run_status(connection, run, "done")
-    return dict(counts)
+    return Imported(
+        new=len(new),
+        duplicates=len(outcomes) - len(new),
+        findings=len(findings),
+        citations=len(citations),
+        unresolved_citations=sum(citation.span_id is None for citation in citations),
+    )
 
 
 def export_outcomes(connection: Connection) -> bytes:

@@ -62,8 +62,8 @@ def test_every_sample_is_judged_as_in_a_workspace(tmp_path: Path) -> None:
     engine = open_workspace(tmp_path / "home").engine
     ingest(engine, [SAMPLES])
     summary = judge_all(engine)
-    assert checked.findings == summary["findings"] > 20
-    assert checked.traces == summary["traces"]
+    assert checked.findings == summary.findings > 20
+    assert checked.traces == summary.traces
     assert in_corpus(url) == in_workspace(tmp_path / "home")
     assert check(url).partitions == 0
 

@@ -163,8 +163,8 @@ def test_runs_and_imports_begin_while_an_annotator_writes(opened: Workspace, tmp
     outcome = their_verdict("EE")
 
     def work() -> tuple[int, int]:
-        imports = [import_outcomes(opened.engine, [outcome], model="theirs", author="ada")["new"] for _ in range(2)]
-        return sum(imports), judge_all(opened.engine)["cells"]
+        imports = [import_outcomes(opened.engine, [outcome], model="theirs", author="ada").new for _ in range(2)]
+        return sum(imports), judge_all(opened.engine).cells
 
     with ThreadPoolExecutor(1) as pool, write_transaction(opened.engine, labels_of(TRACE)):
         assert pool.submit(work).result(timeout=60) == (1, 7)
@@ -175,13 +175,13 @@ def test_imports_at_once_store_each_outcome_once(opened: Workspace) -> None:
     outcomes = [their_verdict(name) for name in DIMENSIONS]
     with ThreadPoolExecutor(6) as pool:
         done = [pool.submit(import_outcomes, opened.engine, outcomes, model="theirs", author=f"p{n}") for n in range(6)]
-    assert sum(one.result()["new"] for one in done) == len(outcomes)
+    assert sum(one.result().new for one in done) == len(outcomes)
 
 
 def test_the_offline_judge_keeps_its_verdicts(opened: Workspace) -> None:
     store(opened.engine, [small_trace()])
-    assert judge_all(opened.engine)["cells"] == 7
-    assert judge_all(opened.engine)["cells"] == 0
+    assert judge_all(opened.engine).cells == 7
+    assert judge_all(opened.engine).cells == 0
 
 
 def test_a_run_has_one_owner_by_the_server_s_clock(opened: Workspace, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -182,10 +182,10 @@ def error_ceiling_card(filters: Filters, inputs: Inputs) -> None:
 @with_placeholder(height=200)
 def deciders_card(filters: Filters, *, decided: str) -> None:
     """People who decided the same things, about which `DECIDERS` says its words."""
-    title, about, nobody, counts = DECIDERS[decided]
+    title, about, nobody, counts, table_of = DECIDERS[decided]
     layout.title(title, about)
     inputs = estimates.inputs(filters)
-    table: pd.DataFrame = getattr(inputs, decided)
+    table = table_of(inputs)
     if table.empty:
         st.caption(nobody)
         return
@@ -214,12 +214,13 @@ def decided_link(filters: Filters, row: Mapping[str, Any]) -> dict[str, str]:
     )  # fmt: skip
 
 
-DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
+DECIDERS: dict[str, tuple[str, str, str, InputName, Callable[[Inputs], pd.DataFrame]]] = {
     "matcher_agreement": (
         "Matchers",
         "Agreement beyond chance between people who decided the same matches.",
         "No two people have decided matches yet.",
         "match_decisions",
+        lambda inputs: inputs.matcher_agreement,
     ),
     "reviewer_agreement": (
         "Reviews of unmatched findings",
@@ -227,6 +228,7 @@ DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
         "or duplicates.",
         "No two people have reviewed the same findings yet.",
         "finding_decisions",
+        lambda inputs: inputs.reviewer_agreement,
     ),
 }
 
