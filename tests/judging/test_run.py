@@ -265,12 +265,26 @@ def test_calls_are_spaced_evenly_under_the_limits(tmp_path: Path, limits: dict[s
     assert all(moment >= started + place * 0.05 - 0.001 for place, moment in enumerate(at))
 
 
-def test_a_call_that_waits_for_its_moment_is_not_sent_when_the_run_stops(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=8, concurrency=8, rpm=60)
+def test_a_call_that_waits_for_its_moment_is_not_sent_when_the_run_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = planned(tmp_path, traces=8, concurrency=8, rpm=1)  # the next moment is a minute away
+    is_waiting, stopping, sleep_until = asyncio.Event(), [], RateLimiter._sleep_until
+
+    async def noted(limiter: RateLimiter, moment: float) -> None:
+        if moment > asyncio.get_running_loop().time():
+            is_waiting.set()
+        await sleep_until(limiter, moment)
+
+    async def stop_when_one_waits() -> None:
+        await is_waiting.wait()
+        runner.stop()
 
     def script(number: int, _: ModelRequest) -> str:
-        asyncio.get_running_loop().call_later(0.3, runner.stop)  # the next moment is a second away
+        stopping.append(asyncio.get_running_loop().create_task(stop_when_one_waits()))
         return verdict(2)
+
+    monkeypatch.setattr(RateLimiter, "_sleep_until", noted)
 
     model = Counting(script=script)
     runner = grid.runner(model)

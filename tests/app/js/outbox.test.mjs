@@ -49,7 +49,8 @@ function rig(send, storage = new Storage()) {
 }
 
 const op = (id) => ({ op_id: id, kind: "score.put", payload: {}, client_time: "" });
-const settle = () => new Promise((done) => setTimeout(done, 5));
+/** Everything that waits for nothing but an answer is done: no timer of the outbox runs by itself (`rig`). */
+const settle = () => new Promise((done) => setImmediate(done));
 
 test("an operation is stored before it is sent and forgotten once acknowledged", async () => {
   const store = new Store();
@@ -66,12 +67,20 @@ test("an operation is stored before it is sent and forgotten once acknowledged",
 
 test("what was made while a batch was away goes in the next, in order", async () => {
   const store = new Store();
+  const batches = [];
+  let answer;
+  const gate = new Promise((done) => (answer = done));
   const { outbox } = rig(async (body) => {
-    await settle();
+    batches.push(body.ops.map((each) => each.op_id));
+    await gate;
     return store.answer(body);
   });
   for (const id of ["a", "b", "c"]) outbox.add(op(id));
-  await new Promise((done) => setTimeout(done, 60));
+  await settle();
+  assert.deepEqual([batches, store.applied], [[["a"]], []]);
+  answer();
+  await settle();
+  assert.deepEqual(batches, [["a"], ["b", "c"]]);
   assert.deepEqual(store.applied, ["a", "b", "c"]);
 });
 

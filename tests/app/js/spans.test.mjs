@@ -75,16 +75,27 @@ test("without times the order is the time", () => {
   assert.deepEqual([map.places[0], map.places[10]], [0, 50]);
 });
 
-test("33,000 spans are indexed, listed and drawn in well under a second", () => {
-  const size = 33000;
+/** CPU milliseconds of the work: the least of three, since what else the machine does disturbs one. */
+const effort = (work) => Math.min(...[1, 2, 3].map(() => {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}));
+
+const draw = (size) => {
   const column = (make) => Array.from({ length: size }, (_, i) => make(i));
-  const began = performance.now();
   const many = new tree.SpanIndex({ ...spans, id: column((i) => "s" + i), parent: column((i) => (i === 0 ? -1 : i - (i % 4 === 1 ? i : (i - 1) % 4))), name: column(() => 1), kind: column((i) => i % 4), tool: column(() => -1), agent: column(() => 0), start: column((i) => i), duration: column(() => 1), status: column(() => 1) });
   assert.equal(tree.visibleRows(many, new Set()).length, size);
   const { paths } = tree.timeMap(many, 280, 9, 7);
   const drawn = [...paths.values()].join("").length;
   assert.ok(drawn < 400000, `${drawn} characters of path`);
-  assert.ok(performance.now() - began < 2500);
+};
+
+test("33,000 spans are indexed, listed and drawn in about four times the work of a quarter of them", () => {
+  draw(33000); // the engine has compiled what follows
+  const [quarter, whole] = [8250, 33000].map((size) => effort(() => draw(size)));
+  assert.ok(whole < 10 * quarter + 100, `${whole} ms of CPU time beside ${quarter} ms`);
 });
 
 test("durations read as people say them", () => {

@@ -1,4 +1,4 @@
-"""The offline judge on the real files: better than gemini-2.5-flash, on every half, quickly, and quoting truly."""
+"""The offline judge on the real files: better than gemini-2.5-flash, on every half, and quoting truly."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def _found(folder: Path) -> set[tuple[str | None, str | None]]:
     return {(finding.check, finding.citations[0].span_id) for trace in traces for finding in find(trace)}
 
 
-def test_all_69_traces_are_judged_well_under_a_minute(material: Material) -> None:
+def test_all_69_traces_are_judged(material: Material) -> None:
+    """How fast is measured by `make bench ARGS=checks`; that it grows with the trace alone, by `test_checks.py`."""
     assert len(material.findings) == 69
-    assert material.judge_s < 20  # measured: 2 s on one core, on a machine that others use too
 
 
 @pytest.mark.parametrize("folder", ["trail/traces/gaia", "gaia2"])
