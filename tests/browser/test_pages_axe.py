@@ -32,6 +32,18 @@ IS_DRAWN = """(scheme) => {
 }"""
 
 
+IS_STILL = """async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    await frame();
+    await frame();
+    const ends = (moving) => Number.isFinite(moving.effect.getComputedTiming().endTime);
+    return document.querySelector('[data-testid="stApp"]').dataset.testScriptState === 'notRunning'
+        && !document.querySelector('[data-testid="stSkeleton"]')
+        && !document.getAnimations().some((moving) => moving.playState === 'running' && ends(moving));
+}"""
+"""The script has ended, its late parts are there and their colours have faded in."""
+
+
 def serious(page: Page) -> list[Any]:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     violations = axe.Axe().run(page).response["violations"]
@@ -64,7 +76,7 @@ def test_no_serious_finding_of_axe(profile: BrowserContext, sample_server: str, 
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
             page.wait_for_function(IS_DRAWN, arg=scheme)
-            page.wait_for_timeout(1000)  # late parts and colours fade in
+            page.wait_for_function(IS_STILL)
             assert (name, view, scheme, serious(page)) == (name, view, scheme, [])
 
 

@@ -555,28 +555,32 @@ def test_labels_by_keys_only_none_missed(open_desk: OpenDesk, count: int) -> Non
     assert state["revision"] == 3 * count
 
 
-def test_from_key_to_stored_without_a_rerun(open_desk: OpenDesk) -> None:
-    """A free machine takes under 100 ms; the bound leaves room for one that does other work as well."""
+COUNT_RUNS = """() => {
+    window.tjRuns = 0;
+    const app = document.querySelector('[data-testid="stApp"]');
+    const count = () => { window.tjRuns += app.dataset.testScriptState === "running"; };
+    new MutationObserver(count).observe(app, { attributeFilter: ["data-test-script-state"] });
+}"""
+
+
+def test_from_key_to_stored_by_one_request_without_a_rerun(open_desk: OpenDesk) -> None:
     desk = open_desk()
     desk.keys("w")
-    runs = []
+    desk.page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    desk.page.evaluate(COUNT_RUNS)
+    sent: list[str] = []
+    desk.page.on("request", lambda request: sent.append(request.url.rpartition("/")[2]))
     for value in "0123" * 5:
-        began = time.monotonic()
         desk.keys(value)
         desk.page.wait_for_function("document.querySelector('[data-tj=saved]').dataset.unsaved === '0'", polling=5)
-        runs.append(time.monotonic() - began)
-    median = sorted(runs)[len(runs) // 2]
-    print(f"\nkey to stored: median {median * 1000:.0f} ms, slowest {max(runs) * 1000:.0f} ms")
     assert desk.stored()["revision"] == 20
-    assert median < 1.0
+    assert sent.count("ops") == 20
+    assert desk.page.evaluate("window.tjRuns") == 0
 
 
 @pytest.mark.soak
-def test_33_000_spans_are_usable_soon(open_desk: OpenDesk) -> None:
+def test_33_000_spans_are_usable_and_few_rows_are_drawn(open_desk: OpenDesk) -> None:
     desk = open_desk(long_trace(33_001, "thirty-three-thousand"))
-    opened = int(desk.page.get_attribute(".tj-desk", "data-opened") or 0)
-    print(f"\n33,001 spans usable after {opened} ms")
-    assert opened < 8_000
     expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("33,001 spans")
     assert desk.page.locator(".tj-row").count() < 80
     desk.keys("j", "j", "a", "1", "h")
