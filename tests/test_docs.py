@@ -182,3 +182,21 @@ def test_the_readme_names_pictures_that_exist() -> None:
     pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", README)
     assert pictures
     assert [picture for picture in pictures if not (ROOT / picture).exists()] == []
+
+
+def test_the_tests_that_contributors_are_told_of_exist() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+    defined = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^ *def (test_\w+)\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert len(named) == 10
+    assert named - defined == set()
+
+
+def test_the_benchmarks_that_contributors_are_told_of_are_all_there_are() -> None:
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^make bench .*ARGS=(.*)$", text, re.MULTILINE)
+    known = {path.stem.removeprefix("bench_") for path in (ROOT / "tests" / "benchmarks").glob("bench_*.py")}
+    assert set(named.split(", ")) == known

@@ -11,12 +11,14 @@ import pandas as pd
 import pytest
 from tests.ingest import export_files as made
 from tests.ingest.losses import lost
+from tests.ingest.otel_forms import write_forms
 from tests.ingest.trail_files import document, read_all, span
 
 from tracejury.ingest.parse import parse_documents
 from tracejury.ingest.readers import read_bytes, read_traces
 from tracejury.ingest.trace import Rejected, Trace
 
+SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 STRUCTURE = frozenset({"kind", "code", "status_code", "status", "span_kind", "type"})
 """Closed sets that become our own words (kind, status) or say what a part of a message is."""
 
@@ -50,9 +52,8 @@ def really_lost(path: Path, traces: list[Trace]) -> list[tuple[str, Any]]:
 
 
 def samples() -> list[Path]:
-    folder = Path(__file__).resolve().parents[2] / "data" / "samples"
     kinds = ("trail", "otlp", "otel_sdk", "langfuse", "inspect", "trulens")
-    return sorted(path for kind in kinds for path in (folder / kind).rglob("*.json*"))
+    return sorted(path for kind in kinds for path in (SAMPLES / kind).rglob("*.json*"))
 
 
 @pytest.mark.parametrize("path", samples(), ids=lambda path: path.name)
@@ -99,27 +100,52 @@ def test_the_held_trail_traces_are_69_with_2029_spans_and_one_duplicate(shared: 
     assert "b14646a5fcac02fd" in duplicates[0]
 
 
-@pytest.mark.shared
-def test_every_evicted_head_of_the_held_traces_is_rebuilt(shared: Path) -> None:
-    for trace in traces_of(shared / "trail" / "traces" / "swe_bench"):
+def evicted_calls(folder: Path) -> int:
+    """Calls that lost their first attributes to OpenTelemetry's limit; each of their messages has its role again."""
+    count = 0
+    for trace in traces_of(folder):
         for call in trace.spans:
+            count += any(warning.startswith("evicted_attributes") for warning in call.warnings)
             for position in call.input_messages:
                 assert trace.messages[position].role is not None, (trace.trace_id, call.span_id)
+    return count
 
 
 @pytest.mark.shared
-def test_the_same_run_in_every_otel_form_gives_the_same_table(shared: Path) -> None:
-    for run in ("success", "max_steps", "tool_error_then_wrong_answer"):
-        tables = []
-        for path in sorted((shared / "otel" / "smolagents").glob(f"{run}.*")):
-            (trace,) = traces_of(path)
-            tables.append([
-                (s.span_id, s.parent_span_id, s.depth, s.name, s.kind, s.agent, s.status, s.input, s.output,
-                 s.input_messages, s.output_messages, s.total_tokens, s.tool_arguments, s.model)
-                for s in trace.spans
-            ])  # fmt: skip
-        assert len(tables) == 5
-        assert all(table == tables[0] for table in tables)
+def test_every_evicted_head_of_the_held_traces_is_rebuilt(shared: Path) -> None:
+    evicted_calls(shared / "trail" / "traces" / "swe_bench")
+
+
+def test_every_evicted_head_of_the_samples_is_rebuilt() -> None:
+    """The first ten attributes of messages are gone from the last calls of one of them, as OpenTelemetry drops them."""
+    assert evicted_calls(SAMPLES / "trail") > 0
+
+
+def table_of(path: Path) -> list[tuple[Any, ...]]:
+    (trace,) = traces_of(path)
+    return [
+        (s.span_id, s.parent_span_id, s.depth, s.name, s.kind, s.agent, s.status, s.input, s.output,
+         s.input_messages, s.output_messages, s.total_tokens, s.tool_arguments, s.model)
+        for s in trace.spans
+    ]  # fmt: skip
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("run", ["success", "max_steps", "tool_error_then_wrong_answer"])
+def test_the_same_run_in_every_otel_form_gives_the_same_table(shared: Path, run: str) -> None:
+    first, *others = map(table_of, sorted((shared / "otel" / "smolagents").glob(f"{run}.*")))
+    assert len(others) == 4
+    assert all(other == first for other in others)
+
+
+def test_a_sample_in_every_otel_form_gives_the_same_table(tmp_path: Path) -> None:
+    protobuf = SAMPLES / "otlp" / "ferry.otlp.pb"
+    table = table_of(protobuf)
+    assert len(table) == 10
+    forms = write_forms(protobuf.read_bytes(), tmp_path)
+    assert len(forms) == 5
+    for form in forms:
+        assert table_of(form) == table, form.name
 
 
 def shuffled(value: Any, seed: int) -> Any:

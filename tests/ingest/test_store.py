@@ -283,6 +283,23 @@ def test_the_shared_trail_traces_are_all_taken_and_come_back_equal(shared: Path,
             assert bare(load(connection, trace.trace_id)) == bare(trace)
 
 
+def test_the_samples_are_all_taken_and_come_back_equal(tmp_path: Path) -> None:
+    from tracejury.ingest.readers import read_traces
+
+    samples = Path(__file__).resolve().parents[2] / "data" / "samples"
+    folders = [samples / name for name in ("trail", "otlp", "openai_agents", "langfuse", "codex", "zipkin", "gaia2")]
+    traces = {trace.trace_id: trace for trace in read_traces(samples / "trail") if isinstance(trace, Trace)}
+    opened = workspace(tmp_path)
+    report = ingest(opened.engine, folders)
+    assert report.rejected == []
+    again = ingest(opened.engine, folders)
+    assert (again.traces, again.duplicates) == (0, report.traces + report.duplicates)
+    with read_transaction(opened.engine) as connection:
+        assert len(trace_ids(connection)) == report.traces + 1  # and that of every workspace of these tests
+        for trace_id, trace in traces.items():
+            assert bare(load(connection, trace_id)) == bare(trace)
+
+
 @pytest.mark.shared
 def test_the_database_is_an_eighth_of_the_json_it_holds(shared: Path, tmp_path: Path) -> None:
     folder = shared / "trail" / "traces"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 
 from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Json, Source, SpanDraft, ToolCall, Trace
 from tracejury.ingest.tree import assemble
+from tracejury.judging.checks import find
 
 SYSTEM = """You solve tasks with tools:
 - web_search: searches the web
@@ -117,3 +121,18 @@ def _tool(span_id: str, parent: str, ran: Ran, time: int) -> SpanDraft:
         tool_arguments=ran.arguments, output=ran.output, status="OK" if ran.error is None else "ERROR",
         status_message=ran.error, start_time=time,
     )  # fmt: skip
+
+
+def renamed(folder: Path, names: Mapping[str, str], out: Path) -> Path:
+    """The files of the folder with other words for the tools, wherever they stand."""
+    pattern = re.compile(r"\b(?:" + "|".join(sorted(names, key=len, reverse=True)) + r")\b")
+    for file in folder.glob("*.json"):
+        text = pattern.sub(lambda found: names[found.group()], file.read_text(encoding="utf-8"))
+        (out / file.name).write_text(text, encoding="utf-8")
+    return out
+
+
+def found_in(folder: Path) -> set[tuple[str | None, str | None]]:
+    """Which check found something, and where."""
+    traces = (trace for trace in read_traces(folder) if isinstance(trace, Trace))
+    return {(finding.check, finding.citations[0].span_id) for trace in traces for finding in find(trace)}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.effort import assert_linear
-from tests.judging.checks.runs import SYSTEM, Ran, Said, answer, plan, run, search
+from tests.judging.checks.runs import SYSTEM, Ran, Said, answer, found_in, plan, renamed, run, search
 
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import SPAN_KINDS, Source, SpanDraft, ToolCall, Trace
@@ -20,6 +21,7 @@ from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.records import DIMENSIONS, IMPACTS, Finding, Verdict
 from tracejury.judging.taxonomy import dimensions_of, normalise
 
+SAMPLES = Path(__file__).resolve().parents[3] / "data" / "samples" / "trail"
 TYPE_ERROR = "TypeError: visit_page() got an unexpected keyword argument 'link'"
 TAGGED = "Write a plan. After the last step write the '\n<end_plan>' tag and stop there."
 LIMITED = f"{SYSTEM}\nWhen you read a file, print at most 500 characters at a time."
@@ -416,6 +418,17 @@ def test_any_trace_is_judged_without_raising_and_cites_only_its_spans_verbatim(t
             assert {citation.span_id for citation in finding.citations} <= ids
             assert finding.impact in IMPACTS
             _assert_verbatim(trace, finding)
+
+
+def test_no_check_knows_the_tools_of_the_samples_by_name(tmp_path: Path) -> None:
+    names = {
+        "library_search": "look_abroad", "open_document": "go_to", "find_in_document": "seek_here",
+        "convert_length": "stretch", "final_answer": "deliver_result", "python_interpreter": "python_box",
+        "search_agent": "scout",
+    }  # fmt: skip
+    found = found_in(SAMPLES)
+    assert len(found) > 10
+    assert found_in(renamed(SAMPLES, names, tmp_path)) == found
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,11 @@ from tests.benchmarks.bench_checks import (
     spans,
     stability,
 )
+from tests.judging.checks.runs import found_in, renamed
 
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Span, Trace
-from tracejury.judging.checks import CHECKS, find, judge_offline
+from tracejury.judging.checks import CHECKS, judge_offline
 from tracejury.judging.judges.trace_text import render_trace
 
 PAIRS_F1, PAIRS_PRECISION, SPANS_F1, SPANS_PRECISION = 0.136, 0.188, 0.250, 0.305
@@ -101,16 +101,8 @@ NEW_NAMES = {
 
 
 def test_no_check_knows_the_tools_of_these_agents_by_name(shared: Path, tmp_path: Path) -> None:
-    pattern = re.compile(r"\b(?:" + "|".join(sorted(NEW_NAMES, key=len, reverse=True)) + r")\b")
-    for file in (shared / "trail" / "traces" / "gaia").glob("*.json"):
-        renamed = pattern.sub(lambda found: NEW_NAMES[found.group()], file.read_text(encoding="utf-8"))
-        (tmp_path / file.name).write_text(renamed, encoding="utf-8")
-    assert _found(tmp_path) == _found(shared / "trail" / "traces" / "gaia")
-
-
-def _found(folder: Path) -> set[tuple[str | None, str | None]]:
-    traces = (trace for trace in read_traces(folder) if isinstance(trace, Trace))
-    return {(finding.check, finding.citations[0].span_id) for trace in traces for finding in find(trace)}
+    folder = shared / "trail" / "traces" / "gaia"
+    assert found_in(renamed(folder, NEW_NAMES, tmp_path)) == found_in(folder)
 
 
 def test_all_69_traces_are_judged(material: Material) -> None:
