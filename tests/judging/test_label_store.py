@@ -324,7 +324,7 @@ class TestImports:
     def test_an_outcome_is_not_stored_twice(self, opened: Workspace) -> None:
         first = import_outcomes(opened.engine, [verdict()], model="m", author="test")
         again = import_outcomes(opened.engine, [verdict(), verdict(raw="other")], model="m", author="test")
-        assert (first["new"], again["new"], again["duplicates"]) == (1, 1, 1)
+        assert (first.new, again.new, again.duplicates) == (1, 1, 1)
 
     def test_a_verdict_comes_back_as_it_was(self, opened: Workspace) -> None:
         outcome = verdict("TC", 2, finding("too late", 4, evidence="KeyError", impact="high"))
