@@ -65,12 +65,9 @@ def data_table(
     return chosen_row(event, len(frame))
 
 
-def cell_table(
-    frame: pd.DataFrame, *, key: str, digits: int = 3, columns: Mapping[str, Any] | None = None, most: int = 12
-) -> tuple[int, str] | None:
+def cell_table(frame: pd.DataFrame, *, key: str) -> tuple[int, str] | None:
     """As `data_table`; one cell can be chosen, and its row and column are returned."""
-    settings = _settings(frame, digits, columns, most)
-    event = st.dataframe(_as_text(frame), **settings, key=key, on_select="rerun", selection_mode="single-cell")
+    event = st.dataframe(_as_text(frame), **_settings(frame), key=key, on_select="rerun", selection_mode="single-cell")
     return chosen_cell(event, len(frame))
 
 
@@ -82,7 +79,9 @@ def _as_text(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _settings(frame: pd.DataFrame, digits: int, columns: Mapping[str, Any] | None, most: int) -> dict[str, Any]:
+def _settings(
+    frame: pd.DataFrame, digits: int = 3, columns: Mapping[str, Any] | None = None, most: int = 12
+) -> dict[str, Any]:
     config = {str(name): _config(str(name), frame[name], digits) for name in frame.columns} | dict(columns or {})
     return {
         "hide_index": True,

@@ -9,13 +9,13 @@ import streamlit as st
 from tracejury.app.components.estimate_text import plain
 
 
-def heading(text: str, about: str = "", *, beside: Callable[[], None] | None = None) -> None:
+def heading(text: str, *, beside: Callable[[], None] | None = None) -> None:
     """The page's title, with what `beside` draws at its right."""
     if beside is None:
-        st.header(text, anchor=False, help=about or None)
+        st.header(text, anchor=False)
         return
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.header(text, anchor=False, help=about or None, width="content")
+        st.header(text, anchor=False, width="content")
         beside()
 
 

@@ -64,22 +64,19 @@ def keep(connection: Connection, label_id: str, *, by: str, reason: str = "") ->
     return _decide_error(connection, "keep", [source], source, by=by, reason=reason)
 
 
-def merge(
-    connection: Connection, label_ids: Sequence[str], *, by: str, main: str | None = None, reason: str = ""
-) -> str:
-    """Several errors are one. Words and impact are those of `main` (default: the first), else of the first that has
-    them (a judge's finding may have none); spans, dimensions and evidence are those of all.
+def merge(connection: Connection, label_ids: Sequence[str], *, by: str, reason: str = "") -> str:
+    """Several errors are one. Words and impact are those of the first that has them (a judge's finding may have
+    none); spans, dimensions and evidence are those of all.
     """
     sources = _sources(connection, label_ids)
     if len(sources) < 2:
         raise AdjudicationError("merging needs two labels or more. Try: keep the single label")
-    first = next((one for one in sources if one.label_id == main), sources[0])
-    rest = [one for one in sources if one is not first]
+    first, *rest = sources
     merged = replace(
         first,
-        span_ids=_once(span for one in (first, *rest) for span in one.span_ids),
+        span_ids=_once(span for one in sources for span in one.span_ids),
         dimensions=tuple(sorted({d for one in sources for d in one.dimensions}, key=DIMENSIONS.index)),
-        evidence=_once(piece for one in (first, *rest) for piece in one.evidence),
+        evidence=_once(piece for one in sources for piece in one.evidence),
         impact=first.impact or next((one.impact for one in rest if one.impact), None),
         category=first.category or next((one.category for one in rest if one.category), None),
         description=first.description or next((one.description for one in rest if one.description), ""),

@@ -100,14 +100,14 @@ def put_comment(
     return comments(connection, _table.c.comment_id == comment_id)[0]
 
 
-def delete_comment(connection: Connection, comment_id: str, *, author: str, at: int = 0) -> None:
+def delete_comment(connection: Connection, comment_id: str, *, author: str) -> None:
     """Show a comment no longer; its revisions stay stored. Raises `CommentError` for somebody else's."""
     before = _newest(connection, comment_id)
     if before is None or before.author != author:
         raise CommentError("only its author can delete a comment. Try: reload the page")
     if not before.deleted:
         row = {column.name: getattr(before, column.name) for column in _table.c if column.name != "row_key"}
-        connection.execute(insert(_table).values(row | {"deleted": True, "created_at": at or time.time_ns() // 1000}))
+        connection.execute(insert(_table).values(row | {"deleted": True, "created_at": time.time_ns() // 1000}))
 
 
 def names_without_account(connection: Connection) -> set[str]:
@@ -203,7 +203,7 @@ def not_read_by(reader: str) -> ColumnElement[bool]:
     return _table.c.comment_id.not_in(select(_read.c.comment_id).where(_read.c.annotator == reader))
 
 
-def mark_read(engine: Engine, comment_ids: Iterable[str], *, reader: str, at: int = 0) -> None:
+def mark_read(engine: Engine, comment_ids: Iterable[str], *, reader: str) -> None:
     """Store that this person has read these comments, or was told of them; the first time is kept."""
     ids = set(comment_ids)
     known = select(_read.c.comment_id).where(_read.c.annotator == reader, is_one_of(_read.c.comment_id, ids))
@@ -212,7 +212,7 @@ def mark_read(engine: Engine, comment_ids: Iterable[str], *, reader: str, at: in
             return
     with write_transaction(engine, f"read by {reader}") as connection:
         new = sorted(ids.difference(connection.scalars(known)))
-        row = {"annotator": reader, "created_at": at or time.time_ns() // 1000}
+        row = {"annotator": reader, "created_at": time.time_ns() // 1000}
         if new:
             connection.execute(insert(_read), [{**row, "comment_id": one} for one in new])
 

@@ -42,25 +42,14 @@ class Decision:
     proposers: tuple[str, ...] = ()
 
 
-def decisions(
-    connection: Connection,
-    *,
-    trace_id: str | None = None,
-    annotator: str | None = None,
-    versions: Collection[str] | None = None,
-) -> list[Decision]:
+def decisions(connection: Connection, *, trace_id: str | None = None) -> list[Decision]:
     """What stands for every pair of a label that is there: people's decisions first (the newest), else the proposal.
 
     Proposals that contradict a confirmed match are left out, and of proposals that contradict each other the weaker.
-    `localized` is that of the label as it is now.
-    `trace_id`, `annotator` (whose labels) and `versions` (of judges) narrow it.
+    `localized` is that of the label as it is now. Of all traces, or of one.
     """
     of_cell = [] if trace_id is None else [_cell.c.trace_id == trace_id]
-    if versions is not None:
-        of_cell.append(is_one_of(_cell.c.judge_version, versions))
     of_label = [] if trace_id is None else [tables.error_label.c.trace_id == trace_id]
-    if annotator is not None:
-        of_label.append(tables.error_label.c.annotator == annotator)
     labels = labels_in_pairs(connection, *of_label)
     standing = _standing(connection, labels, *of_cell)
     cited = cited_spans(connection, [statement.finding_key for statement in standing])

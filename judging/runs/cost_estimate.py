@@ -98,17 +98,13 @@ def estimate(
     sizes: Sequence[TraceSize],
     rubrics: Mapping[str, Rubric],
     models: Mapping[str, ModelSetup],
-    *,
-    answer_tokens: int = ANSWER_TOKENS,
 ) -> CostEstimate:
     """The cost of a run in four ways. The judges of one trace share its cached prefix, in equal parts."""
     rows = []
     for model in spec.models:
         setup = models[model]
         beside = {rubric: _beside(setup, rubrics[rubric], spec) for rubric in spec.rubrics}
-        rows += [
-            _row(spec, sizes, rubric, model, setup.prices, beside[rubric], answer_tokens) for rubric in spec.rubrics
-        ]
+        rows += [_row(spec, sizes, rubric, model, setup.prices, beside[rubric]) for rubric in spec.rubrics]
     limits = [setup.context for setup in models.values() if setup.context is not None]
     room = min(limits, default=None)
     cut = () if room is None else tuple(size.trace_id for size in sizes if size.text_tokens > room)
@@ -149,7 +145,6 @@ def _row(
     model: str,
     prices: Prices | None,
     beside: _Beside,
-    answer_tokens: int,
 ) -> CostRow:
     costs: dict[Way, float | None] = dict.fromkeys(WAYS, None if prices is None else 0.0)
     calls = prompt_tokens = 0
@@ -158,7 +153,7 @@ def _row(
         calls += some
         prompt_tokens += some * (beside.before + size.text_tokens + beside.after)
         if prices is not None:
-            for way, cost in _costs(spec, size, some, prices, beside, answer_tokens).items():
+            for way, cost in _costs(spec, size, some, prices, beside).items():
                 known = costs[way]
                 costs[way] = None if known is None or cost is None else known + cost
     return CostRow(
@@ -166,35 +161,33 @@ def _row(
         model=model,
         calls=calls,
         prompt_tokens=prompt_tokens,
-        answer_tokens=calls * answer_tokens,
+        answer_tokens=calls * ANSWER_TOKENS,
         costs=costs,
     )
 
 
-def _costs(
-    spec: RunSpec, size: TraceSize, calls: int, prices: Prices, beside: _Beside, answer_tokens: int
-) -> dict[Way, float | None]:
+def _costs(spec: RunSpec, size: TraceSize, calls: int, prices: Prices, beside: _Beside) -> dict[Way, float | None]:
     """The cost of one judge's calls on one trace."""
     around = beside.before + beside.after
     ours, raw = size.text_tokens + around, size.raw_tokens + around
     has_batch = prices.batch_prompt is not None and prices.batch_completion is not None
     return {
-        "naive": calls * prices.cost(prompt=raw, completion=answer_tokens),
-        "deduplicated": calls * prices.cost(prompt=ours, completion=answer_tokens),
-        "cached": _cached(spec, size, calls, prices, beside, answer_tokens),
-        "batch": calls * prices.cost(prompt=ours, completion=answer_tokens, batch=True) if has_batch else None,
+        "naive": calls * prices.cost(prompt=raw, completion=ANSWER_TOKENS),
+        "deduplicated": calls * prices.cost(prompt=ours, completion=ANSWER_TOKENS),
+        "cached": _cached(spec, size, calls, prices, beside),
+        "batch": calls * prices.cost(prompt=ours, completion=ANSWER_TOKENS, batch=True) if has_batch else None,
     }
 
 
-def _cached(spec: RunSpec, size: TraceSize, calls: int, prices: Prices, beside: _Beside, answer_tokens: int) -> float:
+def _cached(spec: RunSpec, size: TraceSize, calls: int, prices: Prices, beside: _Beside) -> float:
     """One call writes the prefix, all others read it; a judge bears its share of the writing."""
     prefix = beside.before + size.text_tokens
     sharing = calls if spec.order == "paper" else calls * len(spec.rubrics)
     if prefix < CACHE_LEAST or sharing < 2:
-        return calls * prices.cost(prompt=prefix + beside.after, completion=answer_tokens)
+        return calls * prices.cost(prompt=prefix + beside.after, completion=ANSWER_TOKENS)
     prompt = prefix + beside.after
-    writes = prices.cost(prompt=prompt, completion=answer_tokens, cache_write=prefix)
-    reads = prices.cost(prompt=prompt, completion=answer_tokens, cached=prefix)
+    writes = prices.cost(prompt=prompt, completion=ANSWER_TOKENS, cache_write=prefix)
+    reads = prices.cost(prompt=prompt, completion=ANSWER_TOKENS, cached=prefix)
     return calls * (writes + (sharing - 1) * reads) / sharing
 
 

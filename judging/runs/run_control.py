@@ -115,9 +115,9 @@ def ensure_free(engine: Engine, run_key: int) -> None:
         check_free(connection, connection.execute(select(_run).where(_run.c.run_key == run_key)).one())
 
 
-def want_failed_again(engine: Engine, run_key: int, states: Sequence[str] = FAILED_STATES) -> int:
+def want_failed_again(engine: Engine, run_key: int) -> int:
     """Make failed cells wait again, their replies never to be replayed; returns how many."""
-    failed = and_(_cell.c.run_key == run_key, is_one_of(_cell.c.state, states))
+    failed = and_(_cell.c.run_key == run_key, _cell.c.state.in_(FAILED_STATES))
     with write_transaction(engine, cells_of(run_key)) as connection:
         keys = list(connection.scalars(select(_cell.c.cell_key).where(failed)))
         for at in range(0, len(keys), _AT_ONCE):

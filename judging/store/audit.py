@@ -30,12 +30,10 @@ def record(
     )
 
 
-def audit_log(connection: Connection, *, who: str | None = None, what: str | None = None, limit: int = 500) -> Any:
+def audit_log(connection: Connection, *, what: str | None = None, limit: int = 500) -> Any:
     """The newest rows first, as a frame: at (UTC), who, what, subject, detail (JSON)."""
     table = tables.audit
     query = select(table.c.created_at, table.c.who, table.c.what, table.c.subject, table.c.detail)
-    if who is not None:
-        query = query.where(table.c.who == who)
     if what is not None:
         query = query.where(table.c.what == what)
     rows = connection.execute(query.order_by(table.c.row_key.desc()).limit(limit)).all()

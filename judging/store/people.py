@@ -390,7 +390,7 @@ def _active_admins(connection: Connection) -> int:
     return int(connection.scalar(query) or 0)
 
 
-def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported", role: str = "annotator") -> None:
+def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported") -> None:
     """Make the annotator known under this name unless it is."""
     known = connection.scalar(select(tables.annotator.c.annotator).where(tables.annotator.c.annotator == name))
     if known is None:
@@ -399,7 +399,7 @@ def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported
             annotator=name,
             display_name=name,
             kind=kind,
-            role=role,
+            role="annotator",
             settings="{}",
             active=True,
             created_at=time.time_ns() // 1000,

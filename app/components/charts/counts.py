@@ -61,7 +61,7 @@ def dimension_grid(grid: pd.DataFrame, *, is_dark: bool = False) -> go.Figure:
     return finished(figure, height=HEAD + 44 * max(len(dimensions), 1), legend=False)
 
 
-def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go.Figure:
+def counted_bars(counts: pd.DataFrame, *, x_title: str) -> go.Figure:
     """Horizontal bars of `counts` (label, count), in the order given; `customdata` is (label, count)."""
     labels = [str(label) for label in counts["label"]]
     figure = go.Figure(
@@ -69,7 +69,7 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
             x=counts["count"],
             y=labels,
             orientation="h",
-            marker={"color": color},
+            marker={"color": BLUE},
             text=[f"{count:,}" for count in counts["count"]],
             textposition="outside",
             textangle=0,
@@ -109,7 +109,7 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
     return finished(figure, height=300)
 
 
-def histogram(values: Sequence[int], *, x_title: str, y_title: str, color: str = BLUE) -> go.Figure:
+def histogram(values: Sequence[int], *, x_title: str, y_title: str) -> go.Figure:
     """A histogram of whole numbers; `customdata` of a bar is the least and the greatest number that it counts."""
     whole = np.asarray(values, dtype="int64")
     low, high = (int(whole.min()), int(whole.max())) if len(whole) else (0, 0)
@@ -120,7 +120,7 @@ def histogram(values: Sequence[int], *, x_title: str, y_title: str, color: str =
         go.Bar(
             x=(edges[:-1] + edges[1:]) / 2,
             y=counts,
-            marker={"color": color},
+            marker={"color": BLUE},
             customdata=np.stack([least, most], axis=1),
             hovertemplate=f"%{{customdata[0]:,}} to %{{customdata[1]:,}} {x_title}: %{{y:,}} {y_title}<extra></extra>",
         )

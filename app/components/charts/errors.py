@@ -319,7 +319,7 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
     return finished(figure, height=HEAD + 22 * max(len(order), 2))
 
 
-def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
+def paired_dots(differences: pd.DataFrame, *, left: str, right: str) -> go.Figure:
     """Two sides of each metric joined by a line; bold where the interval of the difference leaves out 0.
 
     `differences`: label, judge, left, right, difference, low, high, n, significant. `customdata` begins with the judge.
@@ -341,9 +341,7 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
             "%{customdata[3]:+.3f}], n = %{customdata[4]}<extra>%{y}</extra>",
         )  # fmt: skip
     name_rows(figure, labels)
-    figure.update_xaxes(
-        title="value on each side, 0 to 1" if limits == (0, 1) else "value on each side", range=_padded(limits)
-    )
+    figure.update_xaxes(title="value on each side, 0 to 1", range=_padded((0, 1)))
     return finished(figure, height=HEAD + ROW * max(len(labels), 2))
 
 

@@ -40,7 +40,7 @@ TIED, ERRORS_ONLY = "#CC79A7", "#009E73"
 BIN = 0.02  # width of a bar of alpha
 
 
-def score_grid(confusion: pd.DataFrame, *, title: str = "", is_dark: bool = False) -> go.Figure:
+def score_grid(confusion: pd.DataFrame, *, is_dark: bool = False) -> go.Figure:
     """Reference score by judge score: squares shaded by the share of the row, counts written in; each can be clicked.
 
     `confusion`: reference_score, judge_score, count, share, in this order in `customdata`. Pale where fewer than ten
@@ -72,7 +72,7 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "", is_dark: bool = Fals
         categoryarray=order[::-1],
         range=[-0.6, size - 0.4],
     )
-    return finished(figure, height=HEAD + 52 * size, title=title, legend=False)
+    return finished(figure, height=HEAD + 52 * size, legend=False)
 
 
 def bucket_confusion(confusion: pd.DataFrame) -> pd.DataFrame:
