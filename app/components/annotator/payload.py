@@ -181,7 +181,7 @@ def frame(
 
     The island fetches that by `token`, good for `token_s` seconds: it asks for another in time.
 
-    `state` is `labels.state`: its `review.revealed` says whether the judges' findings have been shown.
+    `state` is `item_state.state`: its `review.revealed` says whether the judges' findings have been shown.
     `dimensions` are `{key, title, about, anchors: [[score text, meaning], ...]}`, `categories` are
     `{group, names}`, `queue` is `{done, total, team_done?, team_total?, has_previous, has_next, due?, left_ms?}`.
     """
