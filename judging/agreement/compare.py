@@ -3,8 +3,9 @@
 Each side is a frame of its own, so any two authors, groups or repeats can stand left and right.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from tracejury.judging.agreement import error_rates, errors, frames, scores
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Kind
 from tracejury.judging.agreement.intervals import DRAWS, Bootstrap, Floats, cluster_bootstrap, student_p
+from tracejury.judging.agreement.reasons import FLAT, INTERVAL
 from tracejury.judging.agreement.scores import POINTS, SCORE_METRICS
 
 ENOUGH_TRACES: Final = 6
@@ -170,6 +172,15 @@ def compare_errors(left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAW
     return table.assign(p_holm=holm(table["p"].to_numpy()))[list(columns)].astype(columns)
 
 
+def reasoned(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
+    """`compare_errors` or `compare_scores` with `reason` last."""
+    unknown = table[["left", "right"]].isna()
+    sides = unknown.sum(axis=1).map({0: None, 1: "undefined on one side", 2: "undefined on both sides"})
+    reason = sides.astype(object).where(sides.notna(), None)
+    flat = ~unknown.any(axis=1) & table["low"].isna() & bool(draws)
+    return table.assign(reason=reason.where(~flat, f"{INTERVAL}: {FLAT}").astype(object))
+
+
 def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     """McNemar on the relevant errors of each judge: caught, or localized, by one side alone.
 
@@ -193,6 +204,11 @@ def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     }
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
     return table.assign(p_holm=holm(table["p_clustered"].to_numpy()))
+
+
+def why_no_test(row: Mapping[str, Any], name: str) -> str:
+    """Why a test of `mcnemar_table` is undefined."""
+    return "no units" if row["n"] == 0 else "no discordant pairs"
 
 
 def _mcnemar_row(relevant: pd.DataFrame, dimension: str, kind: Kind) -> dict[str, object]:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.error_rates import COUNTS, ERROR_METRICS, RATES, rate_bounds, rates
-from tracejury.judging.agreement.estimate import Reason
+from tracejury.judging.agreement.estimate import Reason, joined_reasons
 from tracejury.judging.agreement.frames import IMPACTS, KINDS, Missing
 from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, share_bounds
+from tracejury.judging.agreement.reasons import Why
 
 LEFT_OUT: Final = ("failed", "not_applicable", "not_matched")
 NOT_MATCHED: Final[Reason] = "no matches proposed yet"
@@ -235,6 +236,11 @@ def suite_coverage(
     return _printed(table.assign(coverage=divide(table["hits"].to_numpy(), table["n"].to_numpy())))
 
 
+def why_no_coverage(reason: Reason) -> Why:
+    """Why a coverage of `suite_coverage` or `coverage_of` is undefined: this, unless no matches were proposed."""
+    return lambda row, name: NOT_MATCHED if row["not_matched"] else reason
+
+
 def _suite_bounds(errors: pd.DataFrame, draws: int) -> Floats:
     """Bounds (2, impacts, kinds) of the coverage."""
     counted = errors[errors["counted"]]
@@ -291,6 +297,30 @@ def coverage_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
         return frames.empty(dict.fromkeys(keys, "object"))
     grid = pairs.set_index([*keys, "dimension"])["level"].unstack("dimension")
     return grid[list(dimensions)].astype("Int8").reset_index().rename_axis(columns=None)
+
+
+def reasoned_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
+    """`coverage_grid` of these pairs with `reason` last: which judges say nothing of an error, and why."""
+    grid = coverage_grid(error_pairs)
+    if grid.empty:
+        return grid
+    keys = ["judge_model", "split", "trace_id", "error_id", "impact"]
+    pairs = checked_pairs(error_pairs)
+    states = (
+        pairs.set_index([*keys, "dimension"])["state"]
+        .unstack("dimension")
+        .reindex(pd.MultiIndex.from_frame(grid[keys]))
+    )
+    unsaid = (
+        states.astype(object)
+        .where(states.notna(), "not asked")
+        .replace({"not_applicable": "not applicable", "not_matched": NOT_MATCHED})
+    )
+    rows = [
+        joined_reasons({str(dimension): str(state) for dimension, state in row.items() if state != "scored"})
+        for row in unsaid[[name for name in grid.columns if name not in keys]].to_dict("records")
+    ]
+    return grid.assign(reason=pd.Series(rows, index=grid.index, dtype="object"))
 
 
 def dimension_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Judges' findings that the paper's precision never sees: unmatched ones, and citations of no span."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -79,6 +80,13 @@ def finding_table(
         return frames.empty(columns)
     table = pd.DataFrame(parts).sort_values(list(KEYS), key=_paper_order, kind="stable", ignore_index=True)
     return table[list(columns)].astype(columns)
+
+
+def why_undefined(row: Mapping[str, Any], name: str) -> str:
+    """Why a rate of `finding_table` is."""
+    if name == "unmatched_per_trace" and not row["not_matched"]:
+        return "no units"
+    return WITHOUT.get(name, "no units")
 
 
 def _by_trace(rows: pd.DataFrame, judged: pd.DataFrame | None) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:

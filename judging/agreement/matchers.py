@@ -1,8 +1,8 @@
 """How far people agree who decide matches (confirmed or rejected) or say what an unmatched finding is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from tracejury.judging.agreement.estimate import Reason, present
 from tracejury.judging.agreement.findings import FINDING_REVIEWS
 from tracejury.judging.agreement.intervals import DRAWS, Floats, divide, fisher_bounds, share_bounds
 from tracejury.judging.agreement.raters import by_cluster
+from tracejury.judging.agreement.reasons import already
 from tracejury.judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
 from tracejury.judging.agreement.scores import exact_share, gwet, kappa
 
@@ -73,6 +74,13 @@ def reviewer_agreement(finding_decisions: pd.DataFrame, *, draws: int = DRAWS) -
         few: Reason | None = "fewer than two pairable units" if n == 1 else _reason(alpha, n)
         rows.append({"reviewer_a": a, "reviewer_b": b, **_alike(alike), **row, "reason": few})
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+
+
+def why_undefined(row: Mapping[str, Any], name: str) -> str:
+    """Why an estimate of `reviewer_agreement` is: the last row, of all reviewers, has no kappa and no AC1."""
+    if row["reviewer_a"] == ALL and name in {"kappa", "ac1"}:
+        return "only between two people"
+    return already(row, name)
 
 
 def decided_by_both(words: pd.DataFrame, first: str, second: str) -> pd.DataFrame:

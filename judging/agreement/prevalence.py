@@ -213,6 +213,18 @@ def why_not_powered(row: Mapping[str, Any]) -> str | None:
     return None if pd.notna(row["ppi"]) else f"the weights leave fewer than {POWERED_LEAST} effective units"
 
 
+def why_undefined(row: Mapping[str, Any], name: str) -> str:
+    """Why an estimate of `corpus_table` is."""
+    if name == "ppi":
+        return str(why_not_powered(row))
+    if row["sampling"] == "unknown" and name in {"sensitivity", "specificity"}:
+        return UNKNOWN_CHANCES
+    known: dict[str, Reason] = {
+        "apparent": "no units", "sensitivity": "no positives", "specificity": "no negatives",
+    }  # fmt: skip
+    return known.get(name) or str(row["reason"])
+
+
 UNKNOWN_CHANCES: Final = "labelled units were drawn with unknown chances"
 UNEQUAL_CHANCES: Final = "labelled units were drawn with unequal chances, see ppi"
 

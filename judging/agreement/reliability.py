@@ -3,9 +3,9 @@
 The only module that imports `krippendorff` (GPL-3.0-or-later). Matrices are raters x units, NaN where missing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, assert_never
+from typing import Any, Final, Literal, assert_never
 
 import krippendorff
 import numpy as np
@@ -452,6 +452,11 @@ def unit_table(ratings: pd.DataFrame) -> pd.DataFrame:
         "identical": "boolean",
     }
     return pd.concat(parts, ignore_index=True)[list(columns)].astype(columns) if parts else frames.empty(columns)
+
+
+def why_no_spread(row: Mapping[str, Any], name: str) -> str:
+    """Why an estimate of `unit_table` is undefined."""
+    return "fewer than two repeats" if name in {"sd", "identical"} else "no score"
 
 
 def alpha_draws(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:

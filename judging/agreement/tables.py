@@ -20,6 +20,7 @@ from tracejury.judging.agreement import (
     juries,
     majority,
     match_rates,
+    matchers,
     over_time,
     prevalence,
     ranking,
@@ -54,6 +55,8 @@ class Table:
     """Estimates whose bounds do not have the usual names."""
     unbounded: tuple[str, ...] = ()
     """Estimates without bounds."""
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    """Estimates whose interval is withheld where they have none, and why."""
     interval: str = ""
     """How its bounds are made, in the words of a note below it; empty where it has none."""
 
@@ -62,7 +65,9 @@ class Table:
         table = self.build(inputs)
         if self.why is None:
             return table
-        return reasons.explained(table, self.why, bounds=self.bounded, plain=self.unbounded, draws=inputs.draws)
+        return reasons.explained(
+            table, self.why, bounds=self.bounded, plain=self.unbounded, withheld=self.withheld, draws=inputs.draws
+        )
 
 
 def tables_from_frames(inputs: Inputs, names: Iterable[str] | None = None) -> dict[str, pd.DataFrame]:
@@ -147,11 +152,6 @@ def _match_sensitivity(inputs: Inputs) -> pd.DataFrame:
     return match_rates.match_sensitivity(inputs.error_rates, confirmed, measured, draws=inputs.draws, seed=inputs.seed)
 
 
-def _grid(inputs: Inputs) -> pd.DataFrame:
-    pairs = inputs.frame("error_pairs")
-    return reasons.of_grid(errors.coverage_grid(pairs), pairs)
-
-
 def _rationales(inputs: Inputs) -> pd.DataFrame:
     return rationale.rationale_table(inputs.trace_rationales, draws=inputs.draws)
 
@@ -168,13 +168,13 @@ def _trail(inputs: Inputs) -> pd.DataFrame:
 def _error_differences(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("error_pairs"), inputs.frame("other_error_pairs")
     table = compare.compare_errors(left, right, draws=inputs.draws)
-    return reasons.of_compared(table, draws=inputs.draws)
+    return compare.reasoned(table, draws=inputs.draws)
 
 
 def _score_differences(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("score_pairs"), inputs.frame("other_score_pairs")
     table = compare.compare_scores(left, right, draws=inputs.draws)
-    return reasons.of_compared(table, draws=inputs.draws)
+    return compare.reasoned(table, draws=inputs.draws)
 
 
 def _error_slices(inputs: Inputs) -> pd.DataFrame:
@@ -260,7 +260,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_suite("caught"),
         interval=_BY_TRACE,
-        why=reasons.of_coverage("no units"),
+        why=errors.why_no_coverage("no units"),
         percents=_COVERED,
     ),
     Table(
@@ -287,7 +287,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_suite("localized"),
         interval=_BY_TRACE,
-        why=reasons.of_coverage("no units"),
+        why=errors.why_no_coverage("no units"),
         percents=_COVERED,
     ),
     Table(
@@ -329,7 +329,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_coverage("caught"),
         interval=_BY_TRACE,
-        why=reasons.of_coverage("no positives"),
+        why=errors.why_no_coverage("no positives"),
         percents=_COVERED,
     ),
     Table(
@@ -339,7 +339,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_coverage("localized"),
         interval=_BY_TRACE,
-        why=reasons.of_coverage("no positives"),
+        why=errors.why_no_coverage("no positives"),
         percents=_COVERED,
     ),
     *(
@@ -385,7 +385,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Errors by judges: 0 missed, 1 caught, 2 localized",
         paper="Figures 3 and 4",
         needs=_ERRORS,
-        build=_grid,
+        build=lambda inputs: errors.reasoned_grid(inputs.frame("error_pairs")),
     ),
     Table(
         name="dimension_grid",
@@ -403,7 +403,7 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: findings.finding_table(
             inputs.frame("findings"), inputs.frame_or_none("judged"), draws=inputs.draws
         ),
-        why=reasons.of_finding,
+        why=findings.why_undefined,
         interval=_BY_TRACE,
     ),
     Table(
@@ -450,7 +450,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Scores of each trace over repeats",
         needs=_RATINGS,
         build=lambda inputs: reliability.unit_table(inputs.rated_by("judge")),
-        why=reasons.of_repeats,
+        why=reliability.why_no_spread,
         unbounded=("mean", "low", "high", "sd", "identical"),
     ),
     Table(
@@ -509,7 +509,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=("finding_decisions",),
         build=lambda inputs: inputs.reviewer_agreement,
         interval=_OF_PAIRS,
-        why=reasons.of_reviewers,
+        why=matchers.why_undefined,
     ),
     Table(
         name="majority_votes",
@@ -630,7 +630,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=("unit_labels",),
         build=lambda inputs: prevalence.corpus_table(inputs.frame("unit_labels"), seed=inputs.seed),
         interval="from the posterior of both sets of labels (rate), Student's t (ppi)",
-        why=reasons.of_calibration,
+        why=prevalence.why_undefined,
         unbounded=("apparent", "sensitivity", "specificity"),
     ),
     Table(
@@ -645,7 +645,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Two sides: McNemar on caught and on localized errors, Holm over all of them",
         needs=_TWO_ERRORS,
         build=lambda inputs: compare.mcnemar_table(inputs.frame("error_pairs"), inputs.frame("other_error_pairs")),
-        why=reasons.of_test,
+        why=compare.why_no_test,
         unbounded=("p_clustered", "p_holm", "statistic", "p_corrected", "p_exact"),
     ),
     Table(
@@ -679,7 +679,8 @@ TABLES: Final[tuple[Table, ...]] = (
         title="TRAIL's official recall measures beside pair-level precision, recall and F1",
         needs=_TRAIL,
         build=_trail,
-        why=reasons.of_trail,
+        why=trail.why_undefined,
+        withheld={"joint_accuracy": trail.WITHHELD},
         interval=f"{_BY_TRACE}; of weighted F1 and predictions per error Student's t on the jackknife",
     ),
     Table(

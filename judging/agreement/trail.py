@@ -4,8 +4,9 @@ The official three are recall measures: nothing punishes a prediction too many, 
 category scores 0.973 on GAIA. They are shown for comparison with published numbers, and labelled so.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -203,6 +204,17 @@ def trail_table(
             rows.append({"judge_model": judge_model, "failures": name, **measures(data, draws)})
     columns = trail_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+
+
+def why_undefined(row: Mapping[str, Any], name: str) -> str:
+    """Why a measure of `trail_table` is."""
+    if row["traces"] == 0:
+        return "no units"
+    if name == "pair_precision" or (name == "pair_f1" and pd.isna(row["pair_precision"])):
+        return "no positive predicted"
+    if name == "pair_f1" and row["pair_recall"] == 0:
+        return "precision and recall are both 0"
+    return "no positives"
 
 
 def trail_correlations(trail_scores: pd.DataFrame) -> pd.DataFrame:
