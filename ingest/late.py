@@ -15,7 +15,7 @@ from sqlalchemy import Connection, insert, select
 from tracejury.ingest.formats import joined
 from tracejury.ingest.formats.otel import together
 from tracejury.ingest.messages import numbered_as
-from tracejury.ingest.pack import content_digest, pack
+from tracejury.ingest.pack import PackedBytes, content_digest, pack, pack_bytes
 from tracejury.ingest.readers import read_bytes, reader_named
 from tracejury.ingest.store import StoreError, load, load_source, schema, write
 from tracejury.ingest.store.one_of import is_one_of
@@ -61,10 +61,13 @@ def complete(
     contradict each other, or the bytes it came from cannot be read again with the late ones.
     """
     try:
-        again = _read_again(connection, trace_ids[0], late, format)
+        again = _read_again(connection, trace_ids, late, format)
     except StoreError as error:
         return dict.fromkeys(trace_ids, error)
-    return {trace_id: _replaced(connection, trace_id, again.get(trace_id), late[-1].file) for trace_id in trace_ids}
+    packed: dict[int, PackedBytes] = {}
+    return {
+        trace_id: _replaced(connection, trace_id, again.get(trace_id), late[-1].file, packed) for trace_id in trace_ids
+    }
 
 
 def complete_from_inbox(connection: Connection, trace_ids: Iterable[str]) -> list[Completion | StoreError]:
@@ -117,8 +120,11 @@ def _stored(connection: Connection, trace_ids: Iterable[str]) -> dict[str, tuple
     return {row.trace_id: (row.file, row.format) for row in connection.execute(query)}
 
 
-def _read_again(connection: Connection, trace_id: str, late: Sequence[Source], format: str) -> Mapping[str, Trace]:
-    """The traces of the stored source and the late ones together, by id."""
+def _read_again(
+    connection: Connection, trace_ids: Sequence[str], late: Sequence[Source], format: str
+) -> Mapping[str, Trace]:
+    """These traces of the stored source and the late ones together, by id."""
+    trace_id, wanted = trace_ids[0], set(trace_ids)
     stored, own = load_source(connection, trace_id), _stored(connection, [trace_id])[trace_id][1]
     shared = _shared_format(own, format)
     whole = together((stored, *late))
@@ -127,8 +133,9 @@ def _read_again(connection: Connection, trace_id: str, late: Sequence[Source], f
         raise StoreError(f"{known}, in the format {own}, which {format} cannot complete")
     if not stored.data or not whole.data or len(whole.data) > MOST_BYTES:
         raise StoreError(f"{known}; its source cannot be read together with this one")
+    del stored  # its bytes stand in the whole again
     read = read_bytes(whole.data, file=whole.file, format=shared)
-    return {item.trace_id: item for item in read if isinstance(item, Trace)}
+    return {item.trace_id: item for item in read if isinstance(item, Trace) and item.trace_id in wanted}
 
 
 def may_complete(own: str, late: str) -> bool:
@@ -143,8 +150,13 @@ def _shared_format(own: str, late: str) -> str | None:
     return joined.NAME if {own, late} <= joined.FORMATS else None
 
 
-def _replaced(connection: Connection, trace_id: str, whole: Trace | None, file: str) -> Completion | StoreError:
-    """Put the whole trace in the place of the stored one, unless that says all or something else."""
+def _replaced(
+    connection: Connection, trace_id: str, whole: Trace | None, file: str, packed: dict[int, PackedBytes]
+) -> Completion | StoreError:
+    """Put the whole trace in the place of the stored one, unless that says all or something else.
+
+    `packed` holds what was compressed: the traces of a source share its bytes, known by their identity.
+    """
     old = load(connection, trace_id)
     known = f"trace {trace_id} is in the workspace already (from {old.source.file}) with other content"
     if whole is None:
@@ -162,5 +174,8 @@ def _replaced(connection: Connection, trace_id: str, whole: Trace | None, file: 
         messages=max(0, len(whole.messages) - len(old.messages)),
     )  # fmt: skip
     whole = replace(whole, warnings=(*whole.warnings, f"completed_later: {added.summary()}"))
-    write(connection, pack(whole), replaces=pack(old))
+    data = whole.source.data
+    if id(data) not in packed:
+        packed[id(data)] = pack_bytes(data)
+    write(connection, pack(whole, source=packed[id(data)]), replaces=pack(old))
     return added
