@@ -35,6 +35,8 @@ from pathlib import Path
 from tracejury.ingest.corpus import build, partition
 from tracejury.ingest.corpus.engine import Workers
 from tracejury.judging.corpus.checking import check
+from tracejury.judging.corpus.counting import FACETS
+from tracejury.judging.corpus.summary import facet_table, totals
 source, url, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 build.PARTITION_BYTES = int(sys.argv[4])
 if __name__ == "__main__":
@@ -46,7 +48,9 @@ if __name__ == "__main__":
         began, before, marks = time.perf_counter(), cpu(), []
         work(lambda done, total: marks.append(time.process_time()))
         told[name] = {"wall": time.perf_counter() - began, "cpu": cpu() - before, "marks": marks}
-    print(json.dumps({**told, "peak": PEAK}))
+    began = time.process_time()
+    totals(url), [facet_table(url, by) for by in FACETS]
+    print(json.dumps({**told, "summary": time.process_time() - began, "peak": PEAK}))
 """.replace("PEAK", PEAK)
 
 
@@ -129,7 +133,7 @@ def _measured(files: Path, url: Path, count: int) -> dict[str, Any]:
         command = [sys.executable, str(program), *command[3:]]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path.cwd())
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return {**{name: _done(told[name]) for name in ("build", "check")}, "peak": told["peak"]}
+    return {**{name: _done(told[name]) for name in ("build", "check")}, **{n: told[n] for n in ("summary", "peak")}}
 
 
 def _done(told: dict[str, Any]) -> Done:
@@ -155,6 +159,8 @@ def _print(files: Path, corpus: Path, taken: dict[int, list[dict[str, Any]]]) ->
             core = f"{one.cpu:9.2f}{spans / one.cpu:14,.0f}" if count == 1 else f"{'':23}"  # others' is not ours to see
             print(f"{name:8}{count:8}{one.wall:9.2f}{core}{ratio}")
         print(f"{name:8}1 worker / 2 workers, wall: {seconds[name, 1] / seconds[name, 2]:.2f}")
+    summary = median(turn["summary"] for turn in taken[1])
+    print(f"summary: totals and the four tables in {summary * 1000:.0f} ms of CPU")
     peak = max(turn["peak"] for turn in taken[1]) / 1e6
     print(f"peak memory of one worker that does both: {peak:.0f} MB")
     cpu = {name: median(turn[name].cpu for turn in taken[1]) for name in ("build", "check")}
@@ -168,8 +174,8 @@ def on_paper(cpu: dict[str, float], corpus: int, source: int) -> None:
     hours = {name: PAPER_TRACES * seconds / TRACES / 3600 for name, seconds in cpu.items()}
     total, held = sum(hours.values()), PAPER_TRACES * corpus / TRACES / 1e9
     print(f"{PAPER_TRACES:,} traces: build {hours['build']:,.0f} + check {hours['check']:,.0f} core hours x "
-          f"{CORE_HOUR_USD} $ = {total * CORE_HOUR_USD:,.0f} $; {held:,.0f} GB x {GB_MONTH_USD} $ = "
-          f"{held * GB_MONTH_USD:,.0f} $ a month")  # fmt: skip
+          f"{CORE_HOUR_USD} $ = {total * CORE_HOUR_USD:,.2f} $; {held:,.0f} GB x {GB_MONTH_USD} $ = "
+          f"{held * GB_MONTH_USD:,.2f} $ a month")  # fmt: skip
 
 
 def _bytes(folder: Path) -> int:
