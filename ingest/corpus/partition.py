@@ -19,9 +19,9 @@ from tracejury.ingest.trace import LooseLogs, Rejected
 
 PARTITION_BYTES = 64_000_000
 """Files of about so many bytes together make a partition."""
-HELD_BYTES = 100_000_000
-"""A larger file is read only where its format is read line by line: parsed whole it would take a gigabyte, eight times
-its size. So is nothing that unpacks to more."""
+HELD_BYTES = 80_000_000
+"""A larger file is read only where its format is read line by line: parsed whole it takes nine times its size, and some
+more where late spans are joined to it. So is nothing that unpacks to more."""
 _FLUSH_BYTES = 64_000_000  # Arrow rows held before they are written
 
 

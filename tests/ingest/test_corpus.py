@@ -11,7 +11,7 @@ from pathlib import Path
 import fsspec
 import orjson
 import pytest
-from tests.benchmarks.bench_corpus import write
+from tests.benchmarks.bench_corpus import SPANS, write
 from tests.ingest.corpora import (
     SAMPLES,
     Cluster,
@@ -234,35 +234,51 @@ def test_a_file_store_that_does_not_answer_is_named(tmp_path: Path, monkeypatch:
 MEASURED = """
 import sys
 from tracejury.ingest.corpus.build import build
-build([sys.argv[1]], sys.argv[2])
+from tracejury.judging.corpus.checking import check
+check(sys.argv[1]) if len(sys.argv) == 2 else build([sys.argv[2]], sys.argv[1])
 with open("/proc/self/status") as file:
     print(next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) // 1000)
 """
 
 
+TRACES = 700  # that make one document of almost HELD_BYTES
+
+
+def peak_megabytes(*words: str | Path) -> int:
+    """The peak memory of a process that checks a corpus or, where a source is given, builds it."""
+    command = [sys.executable, "-c", MEASURED, *map(str, words)]
+    return int(subprocess.run(command, check=True, capture_output=True, cwd=ROOT).stdout)
+
+
 @pytest.mark.soak
+@pytest.mark.timeout(3_000)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak memory of a process is read from /proc")
 def test_a_worker_stays_below_a_gigabyte_however_large_a_file_is(tmp_path: Path) -> None:
-    """One document of almost HELD_BYTES is read; one of more, and one that unpacks to more, are rejected."""
-    folder = tmp_path / "files"
-    write(folder, 900)
+    """One document of almost HELD_BYTES is read; one of more, and one that unpacks to more, are rejected.
+
+    Then it is checked, joined with late spans of every trace of it (read again beside its first file), and checked.
+    """
+    folder, url = tmp_path / "files", tmp_path / "corpus"
+    write(folder, TRACES)
     lines = [line for file in sorted(folder.iterdir()) for line in file.read_bytes().splitlines()]
-    spans = [orjson.loads(line)["resourceSpans"][0] for line in lines]
-    body = orjson.dumps({"resourceSpans": spans})
+    requests = [orjson.loads(line)["resourceSpans"][0] for line in lines]
+    held_back = [request["scopeSpans"][0]["spans"].pop() for request in requests]
+    body = orjson.dumps({"resourceSpans": requests})
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "almost.json").write_bytes(body)
     assert 0.8 * HELD_BYTES < len(body) < HELD_BYTES
     (tmp_path / "in" / "packed.json.gz").write_bytes(gzip.compress(body + b" " * HELD_BYTES, 1))
     (tmp_path / "in" / "larger.json").write_bytes(body + b" " * HELD_BYTES)
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(tmp_path / "in"), str(tmp_path / "corpus")],
-        check=True, capture_output=True, cwd=ROOT,
-    )  # fmt: skip
-    corpus = open_corpus(str(tmp_path / "corpus"))
-    assert corpus.dataset("traces").count_rows() == 900
+    late = [{**request, "scopeSpans": [{"spans": [span]}]} for request, span in zip(requests, held_back, strict=True)]
+    (tmp_path / "late.json").write_bytes(orjson.dumps({"resourceSpans": late}))
+    peaks = {"build": peak_megabytes(url, tmp_path / "in"), "check": peak_megabytes(url)}
+    corpus = open_corpus(str(url))
+    assert corpus.dataset("traces").count_rows() == TRACES
     refused = corpus.dataset("rejected").to_table().to_pylist()
     assert sorted(Path(row["file"]).name for row in refused) == ["larger.json", "packed.json"]
-    assert int(done.stdout) < 1_000
+    peaks |= {"join": peak_megabytes(url, tmp_path / "late.json"), "check what was joined": peak_megabytes(url)}
+    assert corpus.dataset("spans").count_rows() == TRACES * SPANS
+    assert max(peaks.values()) < 1_000, peaks
 
 
 def test_one_corpus_is_built_with_one_set_of_options(tmp_path: Path) -> None:
