@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +16,6 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from tests.app.desk_traces import desk_trace
-from tests.browser.servers import ended, start_server
 from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.ingest.trace import Trace
 from tracejury.judging.labels import item_state
@@ -46,17 +50,36 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        environment = {"TRACEJURY_HOME": str(self.home), "OMP_NUM_THREADS": "1"} | self.more
-        self.process = start_server(APP, self.port, self.log, folder=APP.parent, more=environment)
+        environment = os.environ | {"TRACEJURY_HOME": str(self.home), "OMP_NUM_THREADS": "1"} | self.more
+        command = [sys.executable, "-P", "-m", "streamlit", "run", str(APP), f"--server.port={self.port}"]
+        with self.log.open("a", encoding="utf-8") as out:
+            self.process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, cwd=APP.parent)
+        try:
+            self._wait()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _wait(self) -> None:
+        for _ in range(600):
+            if self.process.poll() is not None:
+                break
+            try:
+                urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=1)
+            except OSError:
+                time.sleep(0.1)
+            else:
+                return
+        pytest.fail(f"the server did not start:\n{self.log.read_text(encoding='utf-8')[-2000:]}")
 
     def stop(self) -> None:
         self.process.terminate()
-        ended(self.process)
+        self.process.wait(60)
 
     def kill(self) -> None:
         """As a power cut would: nothing is finished, nobody is told."""
         self.process.kill()
-        ended(self.process)
+        self.process.wait(60)
 
 
 def store(space: Workspace, trace: Trace) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from tests.app.desk_traces import desk_trace
 from tests.browser.profile import sized_page
-from tests.browser.servers import ended, start_server
 from tracejury import app
 from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
@@ -54,12 +58,24 @@ def team_server(
     """The app on a free port, in the password mode unless `more` says otherwise; started in `folder`."""
     port = port or free_port()
     own = {"TRACEJURY_HOME": str(space.home), "OMP_NUM_THREADS": "1", "TRACEJURY_SIGN_IN": "password"} | more
-    process = start_server(ASGI, port, log, folder=folder, more=own)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        ended(process)
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(ASGI), f"--server.port={port}"]
+    command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none"]
+    address = f"http://127.0.0.1:{port}"
+    with log.open("w", encoding="utf-8") as out:
+        process = subprocess.Popen(command, env=os.environ | own, stdout=out, stderr=out, cwd=folder)
+        try:
+            for _ in range(240):
+                if process.poll() is not None:
+                    pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8')[-2000:]}")
+                try:
+                    urllib.request.urlopen(f"{address}/api/health", timeout=1)
+                    break
+                except OSError:
+                    time.sleep(0.25)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def person_page(profile: BrowserContext, address: str, name: str, path: str = "/") -> Page:
