@@ -6,6 +6,7 @@ one those that take minutes: this one stays free for labels that are being saved
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import threading
 import time
@@ -40,6 +41,7 @@ WANTED_S = 8.0  # what no page has asked for so long is not made
 FRESH_S = 1.5  # a page that waits asks every half second: what was asked for longer ago is of a page that was left
 LOOK_S = 0.1  # an estimate that another app's worker makes is looked for this often
 SETTLE_S = 0.3  # a slow estimate waits until no quick one has been asked for so long: a page asks for them one by one
+RENEWED_AFTER_S = 1.0  # a page asks for its estimates of the older data first: once newer are read, none can be made
 KEPT = 200  # estimates that stay in memory
 ENDED = "the process that computes estimates ended"
 ROWS = (*FRAMES, "facts", "reference")
@@ -108,6 +110,8 @@ class EstimateQueue:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _quick_at: float = 0.0
     """When a quick estimate was last asked for."""
+    _older_at: float = 0.0
+    """When a renewal was first asked for, of those that wait."""
     _threads: dict[Lane, threading.Thread] = field(default_factory=dict)
     _pools: dict[Lane, ProcessPoolExecutor] = field(default_factory=dict)
 
@@ -124,7 +128,10 @@ class EstimateQueue:
         """Have it made; asked again, it stays wanted."""
         self.start(_lane(task))
         with self._changed:
-            self._asked[task] = now = time.monotonic()
+            now = time.monotonic()
+            if isinstance(task, Renewal) and not any(isinstance(one, Renewal) for one in self._asked):
+                self._older_at = now
+            self._asked[task] = now
             self._quick_at = now if _rank(task) == 0 else self._quick_at
             self._changed.notify_all()
 
@@ -208,7 +215,7 @@ class EstimateQueue:
                 self._changed.notify_all()
 
     def _next(self, lane: Lane) -> Task:
-        """Wait for a task that is still wanted, of the least rank; a slow one while none is quicker.
+        """Wait for a task that is still wanted, of the least rank; one that takes long once no quicker is asked for.
 
         What a page waits for now comes before what a page asked for that was left, and then who asked first.
         """
@@ -219,9 +226,20 @@ class EstimateQueue:
                 left = {task for task, at in self._asked.items() if now - at > FRESH_S}
                 ranked = sorted(self._asked, key=lambda task: (_rank(task), task in left))  # stable
                 is_next = bool(ranked) and _lane(ranked[0]) == lane
-                if is_next and (lane == "quick" or now - self._quick_at > SETTLE_S):
+                if is_next and now > self._not_before(ranked[0]):
                     return ranked[0]
                 self._changed.wait(timeout=SETTLE_S / 3 if ranked else None)
+
+    def _not_before(self, task: Task) -> float:
+        """When the task may begin."""
+        settled = self._quick_at + SETTLE_S
+        match _rank(task):
+            case 0:
+                return -math.inf
+            case 1:
+                return max(settled, self._older_at + RENEWED_AFTER_S)
+            case _:
+                return settled
 
     def _result(self, task: Task) -> Revision | Exception | None:
         """Have the worker do it: the revision of a renewal, None for an estimate that is kept now, or what failed."""

@@ -364,6 +364,22 @@ class TestQueue:
         wait_until_done(queue, first, left, *waiting)
         assert [name for name in queue.done if name != first.title()] == ["suite", "error pairs", "coverage"]
 
+    def test_a_page_gets_its_estimates_of_the_older_data_before_newer_are_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(estimates, "WANTED_S", 600.0)
+        monkeypatch.setattr(estimates, "RENEWED_AFTER_S", 600.0)
+        queue = Noting(home=tmp_path, files=EstimateFiles(folder=tmp_path))
+        queue.may.set()
+        renewal = Renewal(filters=Filters(), names=(), revision=NEW)
+        queue.ask(renewal)
+        queue.ask(key_of("suite"))
+        wait_until_done(queue, key_of("suite"))
+        assert queue.done == ["suite"]
+        monkeypatch.setattr(estimates, "RENEWED_AFTER_S", 0.0)
+        wait_until_done(queue, renewal)
+        assert queue.done == ["suite", renewal.title()]
+
     def test_an_estimate_that_filters_do_not_have_says_why(self, tmp_path: Path) -> None:
         queue = Noting(home=tmp_path, files=EstimateFiles(folder=tmp_path))
         queue.may.set()
