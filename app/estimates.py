@@ -43,6 +43,7 @@ LOOK_S = 0.1  # an estimate that another app's worker makes is looked for this o
 SETTLE_S = 0.3  # a slow estimate waits until no quick one has been asked for so long: a page asks for them one by one
 RENEWED_AFTER_S = 1.0  # a page asks for its estimates of the older data first: once newer are read, none can be made
 KEPT = 200  # estimates that stay in memory
+LATELY, LATELY_S = 20, 600.0  # so many estimates with arguments, shown within so long, are made of newer data too
 ENDED = "the process that computes estimates ended"
 ROWS = (*FRAMES, "facts", "reference")
 """The estimates that every file is made from, or tells of."""
@@ -70,11 +71,15 @@ class NoEstimateError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Renewal:
-    """Estimates of the data as it is now, asked for while it was of a revision; all made of one."""
+    """Estimates of the data as it is now, asked for while it was of a revision; all made of one.
+
+    `more`: names with their arguments, made after the others.
+    """
 
     filters: Filters
     names: tuple[str, ...]
     revision: Revision
+    more: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
 
     def title(self) -> str:
         """What is computed, in words."""
@@ -110,6 +115,8 @@ class EstimateQueue:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _quick_at: float = 0.0
     """When a quick estimate was last asked for."""
+    _lately: dict[tuple[Filters, tuple[str, ...]], float] = field(default_factory=dict)
+    """When an estimate with arguments was last shown, the newest last."""
     _older_at: float = 0.0
     """When a renewal was first asked for, of those that wait."""
     _threads: dict[Lane, threading.Thread] = field(default_factory=dict)
@@ -140,6 +147,20 @@ class EstimateQueue:
         with self._changed:
             self._results.pop(task, None)
         self.ask(task)
+
+    def note_shown(self, key: EstimateKey) -> None:
+        """Note that a page shows it: what has arguments of its own is part of no view by its name."""
+        if key.arguments and not key.is_slow():
+            shown = key.filters.unpinned(), (key.name, *key.arguments)
+            with self._changed:
+                self._lately.pop(shown, None)
+                self._lately = {**dict(list(self._lately.items())[1 - LATELY :]), shown: time.monotonic()}
+
+    def shown_lately(self, filters: Filters) -> tuple[tuple[str, ...], ...]:
+        """Names and arguments of the estimates with arguments that pages showed of these filters."""
+        since = time.monotonic() - LATELY_S
+        with self._changed:
+            return tuple(name for (of, name), at in self._lately.items() if of == filters.unpinned() and at > since)
 
     def is_pending(self, task: Task) -> bool:
         """Whether there is no result yet, and one may come."""
@@ -245,7 +266,7 @@ class EstimateQueue:
         """Have the worker do it: the revision of a renewal, None for an estimate that is kept now, or what failed."""
         try:
             if isinstance(task, Renewal):
-                return self._submit("quick", estimate_worker.make_all, task.filters, task.names).result()
+                return self._submit("quick", estimate_worker.make_all, task.filters, task.names, task.more).result()
             self._submit(_lane(task), estimate_worker.make, task).result()
         except StaleRevisionError as error:
             return error if isinstance(task, EstimateKey) else FailedEstimateError(task, "the data changed meanwhile")
@@ -339,6 +360,7 @@ def estimate(filters: Filters, name: str, *arguments: str) -> pd.DataFrame:
             memory[key.file()] = queue().get(key, patience_s=left)
         for old in list(memory)[:-KEPT]:
             memory.pop(old, None)
+    queue().note_shown(key)
     return memory[key.file()]
 
 
@@ -395,7 +417,12 @@ def revisions(filters: Filters) -> Revisions:
     older = files.newest(filters, but=now)
     if older is None:
         return Revisions(shown=now)
-    newer = Renewal(filters=filters.unpinned(), names=files.names(filters, older), revision=now)
+    newer = Renewal(
+        filters=filters.unpinned(),
+        names=files.names(filters, older),
+        revision=now,
+        more=queue().shown_lately(filters),
+    )
     if all(files.has(EstimateKey(name=name, filters=filters, revision=now)) for name in newer.names):
         return Revisions(shown=now)
     if queue().is_pending(newer):

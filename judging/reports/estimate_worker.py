@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from multiprocessing import parent_process
 from pathlib import Path
 
@@ -77,8 +78,11 @@ class Estimator:
         self.memory = {**dict(list(self.memory.items())[1 - KEPT :]), key.file(): table}
         return table
 
-    def make_all(self, filters: Filters, names: Sequence[str]) -> Revision:
-        """Make estimates of the data as it is now, all of one revision, which is given back."""
+    def make_all(self, filters: Filters, names: Sequence[str], more: Sequence[Sequence[str]] = ()) -> Revision:
+        """Make estimates of the data as it is now, all of one revision, which is given back.
+
+        Then `more`, each a name with its arguments; the data may no longer have one of them.
+        """
         for attempt in range(ATTEMPTS):
             at = self.read(filters)
             try:
@@ -88,6 +92,9 @@ class Estimator:
                 if attempt == ATTEMPTS - 1:
                     raise
             else:
+                for name, *arguments in more:
+                    with suppress(ValueError, StaleRevisionError):
+                        self.make(EstimateKey(name=name, filters=filters, revision=at, arguments=tuple(arguments)))
                 return at
         raise AssertionError("the last attempt returns or raises")
 
@@ -232,10 +239,10 @@ def make(key: EstimateKey) -> None:
     _estimator.make(key)
 
 
-def make_all(filters: Filters, names: Sequence[str]) -> Revision:
+def make_all(filters: Filters, names: Sequence[str], more: Sequence[Sequence[str]]) -> Revision:
     """In the worker process: `Estimator.make_all`."""
     assert _estimator is not None
-    return _estimator.make_all(filters, names)
+    return _estimator.make_all(filters, names, more)
 
 
 def end(pool: ProcessPoolExecutor) -> None:

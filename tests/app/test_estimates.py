@@ -208,6 +208,12 @@ class TestEstimator:
         assert files.has(key_of("suite", revision=at))
         assert files.has(key_of("person_pairs", revision=at))
 
+    def test_what_has_arguments_is_made_after_the_rest_unless_the_data_have_it_no_more(self, full: Workspace) -> None:
+        files, more = files_of(full.home), (("strip_counts", "own"), ("differences", "nobody", "checks"))
+        at = Estimator(full.engine, files).make_all(Filters(), ("suite",), more)
+        made = [files.has(EstimateKey(name=n, filters=Filters(), revision=at, arguments=(*args,))) for n, *args in more]
+        assert made == [True, False]
+
     def test_a_name_that_is_none_is_an_error(self, full: Workspace) -> None:
         with pytest.raises(KeyError, match="no_such_estimate"):
             Estimator(full.engine).estimate(Filters(), "no_such_estimate")
@@ -451,6 +457,22 @@ class TestRevisions:
         assert found.pending == Renewal(filters=Filters(), names=("suite", MARK), revision=NEW)  # no slow ones
         self.put(files, NEW, "suite")
         assert estimates.revisions(Filters()) == estimates.Revisions(shown=NEW)
+
+    def test_what_was_shown_with_arguments_is_made_anew_too(
+        self, files: EstimateFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.put(files, OLD, MARK)
+        shown = [("strip_marks", "own"), ("differences", "a", "b"), ("differences", "a", "person=ben")]
+        for name, *arguments in shown:
+            key = EstimateKey(name=name, filters=Filters(), revision=OLD, arguments=tuple(arguments))
+            files.put(key, pd.DataFrame({"n": [1]}))
+            estimates.estimate(Filters(revision=OLD), name, *arguments)
+        pending = estimates.revisions(Filters()).pending
+        assert pending is not None
+        assert pending.more == (("strip_marks", "own"), ("differences", "a", "b"))  # no slow ones
+        assert estimates.queue().shown_lately(Filters(reference="ben")) == ()
+        monkeypatch.setattr(estimates, "LATELY_S", -1.0)
+        assert estimates.queue().shown_lately(Filters()) == ()
 
     def test_of_several_older_ones_the_one_made_last(self, files: EstimateFiles) -> None:
         for age, revision in enumerate([OTHER, OLD]):
