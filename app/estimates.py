@@ -6,7 +6,6 @@ one those that take minutes: this one stays free for labels that are being saved
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import threading
 import time
@@ -113,12 +112,10 @@ class EstimateQueue:
     _results: dict[Task, Revision | Exception] = field(default_factory=dict)
     """What became of what has no file: the revision of a renewal, or why there is nothing."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
-    _quick_at: float = 0.0
-    """When a quick estimate was last asked for."""
+    _settled_at: float = 0.0
+    """When what takes long may begin: pages are still asking for what does not."""
     _lately: dict[tuple[Filters, tuple[str, ...]], float] = field(default_factory=dict)
     """When an estimate with arguments was last shown, the newest last."""
-    _older_at: float = 0.0
-    """When a renewal was first asked for, of those that wait."""
     _threads: dict[Lane, threading.Thread] = field(default_factory=dict)
     _pools: dict[Lane, ProcessPoolExecutor] = field(default_factory=dict)
 
@@ -136,10 +133,11 @@ class EstimateQueue:
         self.start(_lane(task))
         with self._changed:
             now = time.monotonic()
-            if isinstance(task, Renewal) and not any(isinstance(one, Renewal) for one in self._asked):
-                self._older_at = now
+            if _rank(task) == 0:
+                self._settled_at = max(self._settled_at, now + SETTLE_S)
+            elif isinstance(task, Renewal) and not any(isinstance(one, Renewal) for one in self._asked):
+                self._settled_at = max(self._settled_at, now + RENEWED_AFTER_S)
             self._asked[task] = now
-            self._quick_at = now if _rank(task) == 0 else self._quick_at
             self._changed.notify_all()
 
     def ask_again(self, task: Task) -> None:
@@ -247,20 +245,9 @@ class EstimateQueue:
                 left = {task for task, at in self._asked.items() if now - at > FRESH_S}
                 ranked = sorted(self._asked, key=lambda task: (_rank(task), task in left))  # stable
                 is_next = bool(ranked) and _lane(ranked[0]) == lane
-                if is_next and now > self._not_before(ranked[0]):
+                if is_next and (_rank(ranked[0]) == 0 or now > self._settled_at):
                     return ranked[0]
                 self._changed.wait(timeout=SETTLE_S / 3 if ranked else None)
-
-    def _not_before(self, task: Task) -> float:
-        """When the task may begin."""
-        settled = self._quick_at + SETTLE_S
-        match _rank(task):
-            case 0:
-                return -math.inf
-            case 1:
-                return max(settled, self._older_at + RENEWED_AFTER_S)
-            case _:
-                return settled
 
     def _result(self, task: Task) -> Revision | Exception | None:
         """Have the worker do it: the revision of a renewal, None for an estimate that is kept now, or what failed."""

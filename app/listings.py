@@ -12,8 +12,9 @@ from tracejury.app.session import user, workspace
 from tracejury.ingest.store import read_transaction, schema
 from tracejury.ingest.table import query_frame, trace_frame
 from tracejury.judging.labels.anchoring import at_work_blind
-from tracejury.judging.labels.label_store import error_labels, newest, reviews
+from tracejury.judging.labels.label_store import error_labels, reviews
 from tracejury.judging.labels.sightings import note_seen
+from tracejury.judging.labels.submissions import submitted
 from tracejury.judging.reports.workload import workload
 from tracejury.judging.store import tables
 from tracejury.judging.store.revisions import Revision, revision, traces_revision
@@ -82,17 +83,10 @@ def _team(place: str, now: Revision) -> pd.DataFrame:
 
 def submitted_by(person: str) -> pd.DataFrame:
     """trace_id, errors, minutes (missing: unknown), submitted_at of every trace that a person has submitted."""
-    review, error = tables.review, tables.error_label
-    conditions = (
-        newest(review, ("annotator", "trace_id", "occasion")),
-        review.c.occasion == 0,
-        review.c.annotator == person,
-    )
-    query = select(review.c.trace_id, review.c.active_ms, review.c.created_at).where(
-        *conditions, review.c.status == "submitted"
-    )
+    review, error = tables.review.c, tables.error_label
+    query = submitted(review.trace_id, review.active_ms, review.created_at, of=(review.annotator == person,))
     with read_transaction(workspace().engine) as connection:
-        rows = query_frame(connection, query.order_by(review.c.created_at, review.c.trace_id))
+        rows = query_frame(connection, query.order_by(review.created_at, review.trace_id))
         counts = Counter(
             e.trace_id for e in error_labels(connection, error.c.occasion == 0, error.c.annotator == person)
         )

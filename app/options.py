@@ -20,11 +20,12 @@ from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.reports.filter_options import read_options, reference_annotators
 from tracejury.judging.reports.filters import FilterOptions, Split, read_split
-from tracejury.judging.reports.frames import default_reference
+from tracejury.judging.reports.frames import chosen_reference
 from tracejury.judging.store import views
 from tracejury.judging.store.judge_models import judge_models as stored_judge_models
 from tracejury.judging.store.judge_models import judge_versions, later_repeats
 from tracejury.judging.store.locks import SETTINGS
+from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision
 
 VERSION_GIVEN = 12  # characters of a version's hash that an arm is asked by
@@ -55,9 +56,9 @@ class _Names(NamedTuple):
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _known_names(place: str, now: Revision) -> _Names:
     with read_transaction(workspace().engine) as connection:
-        return _Names(
-            reference_annotators(connection), default_reference(connection), tuple(stored_judge_models(connection))
-        )
+        people = reference_annotators(connection)
+        usual = chosen_reference(people, gold_names(connection), None)
+        return _Names(people, usual, tuple(stored_judge_models(connection)))
 
 
 def options() -> FilterOptions:
@@ -88,8 +89,7 @@ def arms(judge_models: Sequence[str], reference: str | None) -> list[ArmOption]:
     """
     with read_transaction(workspace().engine) as connection:
         versions, repeats = judge_versions(connection), later_repeats(connection)
-        others = [str(name) for name in reference_annotators(connection)["annotator"] if name != reference]
-        people = [] if reference == MAJORITY else others
+    others = [] if reference == MAJORITY else [str(name) for name in people()["annotator"] if name != reference]
     several = Counter((one.rubric, one.judge_model) for one in versions)
     return [
         *(ArmOption(name, name, name) for name in judge_models),
@@ -103,7 +103,7 @@ def arms(judge_models: Sequence[str], reference: str | None) -> list[ArmOption]:
             for name, repeat in repeats
             if name in judge_models
         ),
-        *(ArmOption(f"person={name}", f"person {name}") for name in people),
+        *(ArmOption(f"person={name}", f"person {name}") for name in others),
     ]
 
 

@@ -163,14 +163,9 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
     names = {str(trace_id): str(name) for trace_id, name in zip(traces["trace_id"], traces["name"], strict=True)}
     usual = options.usual_reference()
     person = _asked("person", people, people.index(usual) if usual in people else 0)
-    ids = offered(list(names), people[person], judge_models[_asked("judge_model", judge_models, 0)])
-    both = _undecided(
-        listings.place(),
-        listings.now_revision(),
-        people[person],
-        judge_models[_asked("judge_model", judge_models, 0)],
-        0,
-    )
+    judge = _asked("judge_model", judge_models, 0)
+    ids = offered(list(names), people[person], judge_models[judge])
+    both = _undecided(listings.place(), listings.now_revision(), people[person], judge_models[judge], 0)
     first = ids.index(next(iter(both))) if both and next(iter(both)) in ids else 0
     with st.container(horizontal=True, vertical_alignment="bottom", key="sides"):
         trace_id = st.selectbox(
@@ -183,7 +178,7 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
             key="compare_reference", width=170, on_change=_follow_widget, args=("compare_reference", "person"),
         )  # fmt: skip
         judge_model = st.selectbox(
-            "Judge model", judge_models, index=_asked("judge_model", judge_models, 0),
+            "Judge model", judge_models, index=judge,
             key="compare_judge_model", width=220,
             on_change=_follow_widget, args=("compare_judge_model", "judge_model"),
         )  # fmt: skip

@@ -16,7 +16,7 @@ from tracejury.judging.labels.ops import ErrorDelete, ErrorPut, Op, OpError, Pay
 from tracejury.judging.queues import places
 from tracejury.judging.store import locks, tables
 
-_error, _score, _review, _op = tables.error_label, tables.score_label, tables.review, tables.op
+_op = tables.op
 
 
 class Applied(NamedTuple):

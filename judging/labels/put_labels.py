@@ -19,7 +19,7 @@ from tracejury.judging.store import locks, tables
 IMPORTED_AT_ONCE = 50
 """Traces of an import in one transaction."""
 _Label = TypeVar("_Label", ErrorLabel, ScoreLabel, Review)
-_error, _score, _review, _op = tables.error_label, tables.score_label, tables.review, tables.op
+_error, _score, _review = tables.error_label, tables.score_label, tables.review
 
 
 class Put(NamedTuple):

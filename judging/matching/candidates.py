@@ -17,7 +17,7 @@ from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word, version_names
 from tracejury.judging.taxonomy import dimensions_of
 
-_match, _finding, _cell = tables.match, tables.finding, tables.cell
+_cell = tables.cell
 
 
 def complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:

@@ -17,7 +17,7 @@ from tracejury.judging.store.locks import LABELS
 from tracejury.judging.store.revisions import largest
 
 _OF_RULE = f"{AUTO}@"
-_match, _finding, _cell = tables.match, tables.finding, tables.cell
+_cell = tables.cell
 
 
 def newest_label(engine: Engine) -> int:

@@ -18,7 +18,7 @@ from tracejury.judging.store.people import ensure_annotator
 
 CANDIDATES = "candidates"
 """Whose labels the accepted findings of judges are, until somebody adjudicates them."""
-_match, _finding, _cell = tables.match, tables.finding, tables.cell
+_finding, _cell = tables.finding, tables.cell
 
 
 def review_finding(

@@ -382,7 +382,7 @@ class TestQueue:
         queue.ask(key_of("suite"))
         wait_until_done(queue, key_of("suite"))
         assert queue.done == ["suite"]
-        monkeypatch.setattr(estimates, "RENEWED_AFTER_S", 0.0)
+        queue._settled_at = 0.0
         wait_until_done(queue, renewal)
         assert queue.done == ["suite", renewal.title()]
 
